@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Records: nodes made from a plain JSON object, such as an entry of query-blockstats.
+ * Its members are files; some are directories in turn, and the members of one can stand
+ * beside those of the whole.
+ */
+#pragma once
+
+#include "objmodel/node.h"
+
+typedef struct RecordLayout {
+    const char *flatten;        /* a member whose own members stand beside the others, or NULL */
+    const char *const *nested;  /* members that are directories of this same layout; NULL-ended, or NULL */
+    gboolean moving;            /* the values move: records are made with a sampler */
+} RecordLayout;
+
+/*
+ * A record named `name` (a file name) whose text is `text`, a compact JSON object inside
+ * `bytes`. A member of `flatten` that has the name of another one stands as `NAME.2`.
+ * sampler (or NULL) writes the whole text anew. previous: as in NodeSpec.
+ */
+Node *record_new(const char *name, GBytes *bytes, JsonSlice text, const RecordLayout *layout, Sampler *sampler,
+                 const Node *previous, guint64 stamp);
