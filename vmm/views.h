@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The views: what stands under the mount's root, made from whatever a source has. All three
+ * sources build their snapshots with these functions, so that a view looks the same
+ * wherever it comes from. They keep nothing; any thread, one at a time for one tree.
+ */
+#pragma once
+
+#include "objmodel/node.h"
+
+typedef enum View {
+    VIEW_QOM,             /* the object tree */
+    VIEW_CPU_DEFINITIONS, /* a list of records, as query-cpu-definitions returns it */
+    VIEW_BLOCKSTATS,      /* a list of records, as query-blockstats returns it */
+    VIEW_VM,              /* a record: the VM itself */
+    N_VIEWS,
+} View;
+
+/* The name of its directory, and of its member in the root's JSON. */
+const char *view_name(View view);
+/* The view with this name, or -1. */
+int view_find(const char *name);
+
+/* One entry of a list view: its JSON, an object, and optionally a sampler that writes that
+ * JSON anew (the entry then moves). All is borrowed. */
+typedef struct ViewEntry {
+    GBytes *bytes; /* owner of text */
+    JsonSlice text;
+    Sampler *sampler; /* or NULL */
+} ViewEntry;
+
+/*
+ * A list view (VIEW_CPU_DEFINITIONS, VIEW_BLOCKSTATS) of these entries. A definition's
+ * directory has its `name`. A disk's is the component under /machine/peripheral that its
+ * `qdev` goes through; else `qdev` where that has no '/', `device`, `node-name`; else its
+ * index. A name that was there before gets ".2", ".3" and so on. previous: the view in the
+ * snapshot before, or NULL; an entry goes on the one that had its name.
+ */
+Node *view_list_new(View view, const ViewEntry *entries, guint n, const Node *previous, guint64 stamp);
+
+/* The same of a JSON array inside `bytes`; elements that are no objects are left out. */
+Node *view_list_from_json(View view, GBytes *bytes, JsonSlice array, const Node *previous, guint64 stamp);
+
+/* What vm/ shows. NULL strings are shown as empty ones. */
+typedef struct VmView {
+    const char *name;
+    const char *uuid;
+    const char *status;  /* as in query-status: "running", "paused", ... */
+    const char *version; /* of the (real or modelled) QEMU: "11.1.0" */
+    const char *source;  /* "model", "live", "dump" */
+    guint64 generation;  /* of the snapshot that is being made */
+    gboolean connected;  /* what is shown is current */
+} VmView;
+
+Node *view_vm_new(const VmView *vm, const Node *previous, guint64 stamp);
+
+/* The mount's root. nodes: one for each view, borrowed; NULL: the source lacks it, so it is
+ * an empty list. previous: the root of the snapshot before, or NULL. */
+Node *views_root_new(Node *const nodes[N_VIEWS], const Node *previous, guint64 stamp);
+
+/* That view in a root, borrowed. */
+const Node *views_get(const Node *root, View view);
