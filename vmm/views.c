@@ -92,18 +92,28 @@ int view_find(const char *name)
 
 /* ---- lists ---- */
 
-/* NAME, or NAME.2, NAME.3, ... where it is taken; owned by `taken`. */
+/* NAME, or NAME.2, NAME.3, ... where it is taken; owned by `taken`, which maps each name to the
+ * number to try next, so that a thousand equal names cost no million attempts. Takes `name` over. */
 static const char *unique_name(GHashTable *taken, char *name)
 {
-    g_autofree char *base = name;
-    char *candidate = g_strdup(base);
+    guint number = GPOINTER_TO_UINT(g_hash_table_lookup(taken, name));
+    g_autofree char *candidate = NULL;
 
-    for (guint n = 2; !g_hash_table_add(taken, candidate); n++) {
-        /* The table freed the candidate that it had already. */
-        g_autofree char *with_number = g_strdup_printf("%s.%u", base, n);
-        candidate = file_name_encode(with_number, strlen(with_number));
+    if (number == 0) {
+        g_hash_table_insert(taken, name, GUINT_TO_POINTER(2));
+        return name;
     }
-    return candidate;
+    do {
+        g_autofree char *numbered = g_strdup_printf("%s.%u", name, number++);
+        g_free(candidate);
+        /* `name` is encoded already: only its length can be wrong now. */
+        candidate = strlen(numbered) > FILE_NAME_MAX ? file_name_encode(numbered, strlen(numbered))
+                                                     : g_steal_pointer(&numbered);
+    } while (g_hash_table_contains(taken, candidate));
+    g_hash_table_insert(taken, name, GUINT_TO_POINTER(number)); /* frees this name: it has it already */
+    name = g_steal_pointer(&candidate);
+    g_hash_table_insert(taken, name, GUINT_TO_POINTER(2));
+    return name;
 }
 
 Node *view_list_new(View view, const ViewEntry *entries, guint n, const Node *previous, guint64 stamp)
