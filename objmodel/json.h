@@ -55,7 +55,8 @@ char *json_string_dup(JsonSlice value, gsize *ret_length);
 gboolean json_string_is(JsonSlice value, const char *bytes);
 
 /* Walks the members or elements of a value: JsonWalk w = json_walk(v); then
- * while (json_walk_member(&w, &name, &value)) ... name is a JSON string slice. */
+ * while (json_walk_member(&w, &name, &value)) ... name is a JSON string slice. When there
+ * is no more, `at` stands behind the container's closing bracket. */
 typedef struct JsonWalk {
     const char *at;
 } JsonWalk;

@@ -98,8 +98,8 @@ struct Node {
     /* Who it is: the same in all versions of one object, and never reused. Inode numbers:
      * `id` is the directory's, id + 1 that of its .tree.json; then the slots'. */
     guint64 id;
-    char *name;          /* as a file name; "" for the root of an object tree */
-    JsonSlice json_name; /* with its quotes; objects only */
+    char *name;          /* as a file name; of a view's root: the view's */
+    JsonSlice json_name; /* objects only: the name with its quotes; of the root of an object tree: "/" */
 
     /* What it has. */
     Shape *shape;
@@ -116,11 +116,12 @@ struct Node {
     gsize tree_size;      /* bytes of node_append_tree(); of the last sample where it moves */
     gboolean tree_moving; /* something in the subtree moves by itself */
 
-    /* Private to node.c. */
-    GBytes *bytes;         /* owner of text and json_name */
-    guint64 *slot_stamps;  /* NULL: all as `born` */
-    guint64 *slot_inos;    /* NULL: id + 2 + slot */
-    char **slot_errors;    /* why a slot has no value; NULL: nothing is known */
+    /* Private to node.c. The arrays are shared by versions (g_atomic_rc_box). */
+    GBytes *bytes; /* owner of text */
+    const struct RecordLayout *layout;
+    guint64 *slot_stamps; /* NULL: all as `born` */
+    guint64 *slot_inos;   /* NULL: id + 2 + slot */
+    char **slot_errors;   /* why a slot has no value; NULL: nothing is known */
     guint64 born;
 };
 
@@ -128,17 +129,17 @@ struct Node {
 typedef struct NodeSpec {
     NodeKind kind;
     const char *name;    /* as a file name */
-    JsonSlice json_name; /* must lie in `bytes`; where absent, made from name */
+    JsonSlice json_name; /* where absent, made from name */
     Shape *shape;        /* NULL: no slots */
     GBytes *bytes;       /* owner of text */
     JsonSlice text;
-    NodeSlot *slots;       /* array of shape_count(); taken over */
-    char **slot_errors;    /* array of shape_count() strings or NULLs, or NULL; taken over */
-    Children *children;    /* NULL: none */
-    Sampler *sampler;      /* or NULL */
-    gboolean hidden;       /* NODE_MAP: nothing of this node's own */
-    const Node *previous;  /* the same object in the snapshot before; NULL: a new object */
-    guint64 stamp;         /* of the snapshot that is being made */
+    const NodeSlot *slots;             /* array of shape_count() */
+    const char *const *slot_errors;    /* array of shape_count() strings or NULLs; or NULL: no reasons are known */
+    Children *children;                /* NULL: none */
+    Sampler *sampler;                  /* or NULL */
+    const struct RecordLayout *layout; /* records only */
+    const Node *previous;              /* the same object in the snapshot before; NULL: a new object */
+    guint64 stamp;                     /* of the snapshot that is being made */
 } NodeSpec;
 
 /* Never fails. Where nothing differs from previous, returns a reference to that one. */

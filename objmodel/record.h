@@ -9,10 +9,14 @@
 #include "objmodel/node.h"
 
 typedef struct RecordLayout {
-    const char *flatten;        /* a member whose own members stand beside the others, or NULL */
-    const char *const *nested;  /* members that are directories of this same layout; NULL-ended, or NULL */
-    gboolean moving;            /* the values move: records are made with a sampler */
+    const char *flatten;       /* a member whose own members stand beside the others, or NULL */
+    const char *const *nested; /* members that are directories of this same layout; NULL-ended, or NULL */
+    gboolean moving;           /* the values move: records are made with a sampler */
 } RecordLayout;
+
+/* Writes where the members stand that are slots, in order, to slots (room for n); returns how many
+ * there are. For node.c, which looks anew where a sampler has written. */
+guint record_index(JsonSlice text, const RecordLayout *layout, NodeSlot *slots, guint n);
 
 /*
  * A record named `name` (a file name) whose text is `text`, a compact JSON object inside

@@ -45,7 +45,8 @@ void snapshots_publish(Snapshots *snapshots, Node *root, guint64 stamp);
  * snapshots_settled().
  */
 typedef struct SnapshotWatcher SnapshotWatcher;
-SnapshotWatcher *snapshots_watch(Snapshots *snapshots, void (*published)(Snapshot *snapshot, void *opaque), void *opaque);
+SnapshotWatcher *snapshots_watch(Snapshots *snapshots, void (*published)(Snapshot *snapshot, void *opaque),
+                                 void *opaque);
 /* After it returns, `published` is not called any more; counts as having settled all. */
 void snapshots_unwatch(Snapshots *snapshots, SnapshotWatcher *watcher);
 void snapshots_settled(Snapshots *snapshots, SnapshotWatcher *watcher, guint64 generation);
