@@ -78,16 +78,22 @@ show_signs_of_life()
     done
 }
 
-# configure FOLDER OPTIONS...: sets a Meson build folder up, or brings it up to date with these options. A folder that
-# was copied here together with its project still builds the old place: it is made anew.
+# Whether a folder is this project's build folder. One that was copied here together with its project is not: it would
+# still build the old place.
+is_configured()
+{
+    [ -f "$1/build.ninja" ] && grep -qsF "\"source\": \"$SOURCE\"" "$1/meson-info/meson-info.json"
+}
+
+# configure FOLDER OPTIONS...: sets a Meson build folder up, or brings it up to date with these options.
 configure()
 {
     folder=$1
     shift
-    if grep -qsF "\"source\": \"$SOURCE\"" "$folder/meson-info/meson-info.json" && [ -f "$folder/build.ninja" ]; then
+    if is_configured "$folder"; then
         meson setup --reconfigure "$folder" "$SOURCE" "$@"
     else
-        rm -rf "$folder"
+        [ ! -d "$folder/meson-private" ] || rm -rf "$folder"
         meson setup "$folder" "$SOURCE" "$@"
     fi
 }

@@ -25,7 +25,7 @@ def clang_format(sources):
     places = Counter(line.split(':', 1)[0] for line in run.stderr.splitlines() if 'error:' in line)
     if run.returncode != 0 and not places:
         return run.stderr.splitlines()
-    return [f'{path}: {count} places; {program} -i {path}' for path, count in places.items()]
+    return [f'{path}: {count} place(s); {program} -i {path}' for path, count in places.items()]
 
 
 def first_lines(sources):
