@@ -10,6 +10,7 @@ import re
 import signal
 import sys
 from dataclasses import dataclass, field
+from pathlib import Path
 
 RESULT = re.compile(r'(?P<bad>not )?ok\b(?: +\d+)?(?: *-)? *(?P<text>.*)')
 DIRECTIVE = re.compile(r'(?P<name>.*?)(?<!\\)# *(?P<word>SKIP|TODO)\S*\s*(?P<reason>.*)', re.IGNORECASE)
@@ -145,7 +146,9 @@ def summary(paths):
             for line in lines:
                 reader.feed(line)
         # The programs that wrote these files are ours and print no plan only if they died.
-        results += reader.results + reader.finish(0 if reader.plan is not None else 1)
+        for result in reader.results + reader.finish(0 if reader.plan is not None else 1):
+            result.name = f'{Path(path).stem}: {result.name}'
+            results.append(result)
     for word in ('skipped', 'failed'):
         chosen = [result for result in results if result.outcome == word]
         if chosen:

@@ -1,0 +1,341 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Tells ThreadSanitizer what GLib's functions synchronise. GLib is not instrumented and its locks are bare futexes, so
+ * that whatever is handed from thread to thread under them would be reported as a race.
+ *
+ * Linked into every program of the ThreadSanitizer build (tests/run.sh), and into nothing else. Its functions have the
+ * names of GLib's and take their place in our own objects, not inside GLib; each does what GLib's does, or calls it.
+ * What is not here and is used between threads has to be added: TSan's report then has GLib's function in its stack.
+ */
+#include <dlfcn.h>
+#include <glib.h>
+#include <pthread.h>
+#include <sanitizer/tsan_interface.h>
+#include <string.h>
+
+#define OURS __attribute__((visibility("hidden")))
+
+/* GLib's own function of this name, looked up once. */
+#define REAL(name)                                                                                                     \
+    ({                                                                                                                 \
+        static __typeof__(&name) real;                                                                                 \
+        __typeof__(&name) found = __atomic_load_n(&real, __ATOMIC_ACQUIRE);                                            \
+        if (!found) {                                                                                                  \
+            found = (__typeof__(&name))dlsym(RTLD_NEXT, #name);                                                        \
+            __atomic_store_n(&real, found, __ATOMIC_RELEASE);                                                          \
+        }                                                                                                              \
+        found;                                                                                                         \
+    })
+
+/* --- Mutexes and conditions: GLib's, with the events announced --- */
+
+OURS void g_mutex_init(GMutex *mutex)
+{
+    REAL(g_mutex_init)(mutex);
+    __tsan_mutex_create(mutex, 0);
+}
+
+OURS void g_mutex_clear(GMutex *mutex)
+{
+    __tsan_mutex_destroy(mutex, 0);
+    REAL(g_mutex_clear)(mutex);
+}
+
+OURS void g_mutex_lock(GMutex *mutex)
+{
+    __tsan_mutex_pre_lock(mutex, 0);
+    REAL(g_mutex_lock)(mutex);
+    __tsan_mutex_post_lock(mutex, 0, 0);
+}
+
+OURS gboolean g_mutex_trylock(GMutex *mutex)
+{
+    __tsan_mutex_pre_lock(mutex, __tsan_mutex_try_lock);
+    gboolean locked = REAL(g_mutex_trylock)(mutex);
+    __tsan_mutex_post_lock(mutex, __tsan_mutex_try_lock | (locked ? 0 : __tsan_mutex_try_lock_failed), 0);
+    return locked;
+}
+
+OURS void g_mutex_unlock(GMutex *mutex)
+{
+    __tsan_mutex_pre_unlock(mutex, 0);
+    REAL(g_mutex_unlock)(mutex);
+    __tsan_mutex_post_unlock(mutex, 0);
+}
+
+static void announce_unlock(GMutex *mutex)
+{
+    __tsan_mutex_pre_unlock(mutex, 0);
+    __tsan_mutex_post_unlock(mutex, 0);
+}
+
+static void announce_lock(GMutex *mutex)
+{
+    __tsan_mutex_pre_lock(mutex, 0);
+    __tsan_mutex_post_lock(mutex, 0, 0);
+}
+
+OURS void g_cond_wait(GCond *cond, GMutex *mutex)
+{
+    announce_unlock(mutex);
+    REAL(g_cond_wait)(cond, mutex);
+    announce_lock(mutex);
+}
+
+OURS gboolean g_cond_wait_until(GCond *cond, GMutex *mutex, gint64 end_time)
+{
+    announce_unlock(mutex);
+    gboolean signalled = REAL(g_cond_wait_until)(cond, mutex, end_time);
+    announce_lock(mutex);
+    return signalled;
+}
+
+OURS void g_rw_lock_reader_lock(GRWLock *lock)
+{
+    __tsan_mutex_pre_lock(lock, __tsan_mutex_read_lock);
+    REAL(g_rw_lock_reader_lock)(lock);
+    __tsan_mutex_post_lock(lock, __tsan_mutex_read_lock, 0);
+}
+
+OURS void g_rw_lock_reader_unlock(GRWLock *lock)
+{
+    __tsan_mutex_pre_unlock(lock, __tsan_mutex_read_lock);
+    REAL(g_rw_lock_reader_unlock)(lock);
+    __tsan_mutex_post_unlock(lock, __tsan_mutex_read_lock);
+}
+
+OURS void g_rw_lock_writer_lock(GRWLock *lock)
+{
+    __tsan_mutex_pre_lock(lock, 0);
+    REAL(g_rw_lock_writer_lock)(lock);
+    __tsan_mutex_post_lock(lock, 0, 0);
+}
+
+OURS void g_rw_lock_writer_unlock(GRWLock *lock)
+{
+    __tsan_mutex_pre_unlock(lock, 0);
+    REAL(g_rw_lock_writer_unlock)(lock);
+    __tsan_mutex_post_unlock(lock, 0);
+}
+
+OURS gboolean(g_once_init_enter)(volatile void *location)
+{
+    gboolean mine = REAL(g_once_init_enter)(location);
+    __tsan_acquire((void *)location);
+    return mine;
+}
+
+OURS void(g_once_init_leave)(volatile void *location, gsize result)
+{
+    __tsan_release((void *)location);
+    REAL(g_once_init_leave)(location, result);
+}
+
+/* --- Reference counts: done here, by atomics that are instrumented --- */
+
+#undef g_atomic_ref_count_init
+#undef g_atomic_ref_count_inc
+#undef g_atomic_ref_count_dec
+#undef g_atomic_ref_count_compare
+
+OURS void g_atomic_ref_count_init(gatomicrefcount *count)
+{
+    __atomic_store_n(count, 1, __ATOMIC_SEQ_CST);
+}
+
+OURS void g_atomic_ref_count_inc(gatomicrefcount *count)
+{
+    __atomic_fetch_add(count, 1, __ATOMIC_SEQ_CST);
+}
+
+OURS gboolean g_atomic_ref_count_dec(gatomicrefcount *count)
+{
+    return __atomic_fetch_sub(count, 1, __ATOMIC_SEQ_CST) == 1;
+}
+
+OURS gboolean g_atomic_ref_count_compare(gatomicrefcount *count, gint value)
+{
+    return __atomic_load_n(count, __ATOMIC_SEQ_CST) == value;
+}
+
+typedef struct Box {
+    gatomicrefcount count;
+    gsize size;
+} Box;
+G_STATIC_ASSERT(sizeof(Box) == 2 * sizeof(gsize)); /* keeps what follows aligned */
+
+OURS gpointer(g_atomic_rc_box_alloc)(gsize size)
+{
+    Box *box = g_malloc(sizeof(Box) + size);
+    g_atomic_ref_count_init(&box->count);
+    box->size = size;
+    return box + 1;
+}
+
+OURS gpointer(g_atomic_rc_box_alloc0)(gsize size)
+{
+    return memset(g_atomic_rc_box_alloc(size), 0, size);
+}
+
+OURS gpointer(g_atomic_rc_box_dup)(gsize size, gconstpointer content)
+{
+    return memcpy(g_atomic_rc_box_alloc(size), content, size);
+}
+
+OURS gpointer(g_atomic_rc_box_acquire)(gpointer content)
+{
+    g_atomic_ref_count_inc(&((Box *)content - 1)->count);
+    return content;
+}
+
+OURS void(g_atomic_rc_box_release_full)(gpointer content, GDestroyNotify clear)
+{
+    Box *box = (Box *)content - 1;
+    if (g_atomic_ref_count_dec(&box->count)) {
+        if (clear)
+            clear(content);
+        g_free(box);
+    }
+}
+
+OURS void(g_atomic_rc_box_release)(gpointer content)
+{
+    g_atomic_rc_box_release_full(content, NULL);
+}
+
+OURS gsize(g_atomic_rc_box_get_size)(gpointer content)
+{
+    return ((Box *)content - 1)->size;
+}
+
+/* The count of GBytes is out of reach. Unreferencing is put in an order instead: recursive, as freeing may unref
+ * others. */
+static pthread_mutex_t bytes_lock;
+
+static void __attribute__((constructor)) init_bytes_lock(void)
+{
+    pthread_mutexattr_t attributes;
+    pthread_mutexattr_init(&attributes);
+    pthread_mutexattr_settype(&attributes, PTHREAD_MUTEX_RECURSIVE);
+    pthread_mutex_init(&bytes_lock, &attributes);
+    pthread_mutexattr_destroy(&attributes);
+}
+
+OURS void g_bytes_unref(GBytes *bytes)
+{
+    pthread_mutex_lock(&bytes_lock);
+    REAL(g_bytes_unref)(bytes);
+    pthread_mutex_unlock(&bytes_lock);
+}
+
+/* --- Queues --- */
+
+OURS void g_async_queue_push(GAsyncQueue *queue, gpointer item)
+{
+    __tsan_release(queue);
+    REAL(g_async_queue_push)(queue, item);
+}
+
+OURS gpointer g_async_queue_pop(GAsyncQueue *queue)
+{
+    gpointer item = REAL(g_async_queue_pop)(queue);
+    __tsan_acquire(queue);
+    return item;
+}
+
+OURS gpointer g_async_queue_try_pop(GAsyncQueue *queue)
+{
+    gpointer item = REAL(g_async_queue_try_pop)(queue);
+    __tsan_acquire(queue);
+    return item;
+}
+
+OURS gpointer g_async_queue_timeout_pop(GAsyncQueue *queue, guint64 timeout)
+{
+    gpointer item = REAL(g_async_queue_timeout_pop)(queue, timeout);
+    __tsan_acquire(queue);
+    return item;
+}
+
+OURS void g_async_queue_unref(GAsyncQueue *queue)
+{
+    __tsan_release(queue);
+    __tsan_acquire(queue);
+    REAL(g_async_queue_unref)(queue);
+}
+
+/* --- Main loops: what was done before a source was attached is seen by its callback --- */
+
+typedef struct Callback {
+    GSourceFunc function;
+    gpointer data;
+    GDestroyNotify notify;
+} Callback;
+
+static Callback *callback_new(GSourceFunc function, gpointer data, GDestroyNotify notify)
+{
+    Callback *callback = g_new(Callback, 1);
+    *callback = (Callback){function, data, notify};
+    __tsan_release(callback);
+    return callback;
+}
+
+static gboolean callback_run(gpointer opaque)
+{
+    Callback *callback = opaque;
+    GSource *source = g_main_current_source();
+    __tsan_acquire(callback);
+    if (source && g_source_get_context(source))
+        __tsan_acquire(g_source_get_context(source));
+    gboolean again = callback->function(callback->data);
+    __tsan_release(callback);
+    return again;
+}
+
+static void callback_free(gpointer opaque)
+{
+    Callback *callback = opaque;
+    __tsan_acquire(callback);
+    if (callback->notify)
+        callback->notify(callback->data);
+    g_free(callback);
+}
+
+OURS void g_source_set_callback(GSource *source, GSourceFunc function, gpointer data, GDestroyNotify notify)
+{
+    /* Other sources call their callbacks with other arguments; they mostly stay in one thread. */
+    if (source->source_funcs == &g_idle_funcs || source->source_funcs == &g_timeout_funcs)
+        REAL(g_source_set_callback)(source, callback_run, callback_new(function, data, notify), callback_free);
+    else
+        REAL(g_source_set_callback)(source, function, data, notify);
+}
+
+OURS guint g_source_attach(GSource *source, GMainContext *context)
+{
+    __tsan_release(context ? context : g_main_context_default());
+    return REAL(g_source_attach)(source, context);
+}
+
+OURS void g_main_context_invoke_full(GMainContext *context, gint priority, GSourceFunc function, gpointer data,
+                                     GDestroyNotify notify)
+{
+    Callback *callback = callback_new(function, data, notify);
+    REAL(g_main_context_invoke_full)(context, priority, callback_run, callback, callback_free);
+}
+
+OURS void g_main_context_invoke(GMainContext *context, GSourceFunc function, gpointer data)
+{
+    g_main_context_invoke_full(context, G_PRIORITY_DEFAULT, function, data, NULL);
+}
+
+OURS void g_main_loop_quit(GMainLoop *loop)
+{
+    __tsan_release(loop);
+    REAL(g_main_loop_quit)(loop);
+}
+
+OURS void g_main_loop_run(GMainLoop *loop)
+{
+    REAL(g_main_loop_run)(loop);
+    __tsan_acquire(loop);
+}
