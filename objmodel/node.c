@@ -360,7 +360,7 @@ static guint object_index(JsonSlice text, NodeSlot *slots, guint n)
                 to->value = (guint32)(member.text - text.text);
                 to->length = (guint32)member.length;
             }
-        at = walk.at + LENGTH(",");
+        at = walk.at + LENGTH("},"); /* the walk ends at the brace */
     }
     return slot;
 }
@@ -400,6 +400,7 @@ Node *node_sample(const Node *node)
     sampled->slot_stamps = shared_ref(node->slot_stamps);
     sampled->slot_inos = shared_ref(node->slot_inos);
     node_set_tree_size(sampled);
+    sampled->tree_moving = TRUE;
     return sampled;
 }
 
