@@ -49,6 +49,15 @@ show()
     }
 }
 
+# A path as one would type it in a shell.
+quoted()
+{
+    case $1 in
+    *[!a-zA-Z0-9_./-]*) printf "'%s'" "$(printf %s "$1" | sed "s/'/'\\\\''/g")" ;;
+    *) printf %s "$1" ;;
+    esac
+}
+
 # The mount options of what is mounted at a folder; nothing where nothing is.
 mount_options()
 {
@@ -152,5 +161,5 @@ if [ -n "$temporary" ]; then
     say "To keep one for yourself:  $0 ~/vm        or, the binary alone:  mkdir -p ~/vm && $QOMFS ~/vm"
 else
     title "Done: it stays mounted at $mountpoint"
-    say "To unmount it:  $(unmount_command "$mountpoint") $mountpoint"
+    say "To unmount it:  $(unmount_command "$mountpoint") $(quoted "$mountpoint")"
 fi
