@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: MIT */
+/* What all operations of one mount share. Set up by session.c before the first request. */
+#pragma once
+
+#define FUSE_USE_VERSION 314
+#include <fuse_lowlevel.h>
+
+#include "fs/fs.h"
+
+typedef struct InodeTable InodeTable;
+typedef struct Parking Parking;
+typedef struct Notifier Notifier;
+typedef struct Retries Retries;
+typedef struct WriteErrors WriteErrors;
+
+typedef struct Fs {
+    Source *source;
+    Snapshots *snapshots;
+    const FsOptions *options;
+    struct fuse_session *session;
+    InodeTable *inodes;
+    Parking *parking;
+    Notifier *notifier;
+    Retries *retries;
+    WriteErrors *write_errors;
+} Fs;
+
+static inline Fs *fs_of(fuse_req_t req)
+{
+    return fuse_req_userdata(req);
+}
+
+/* How long the kernel may keep what it was told: until it is told otherwise. */
+#define FOREVER 86400000.0

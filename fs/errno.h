@@ -1,0 +1,7 @@
+/* SPDX-License-Identifier: MIT */
+/* The one table from errors of the object model to errno. */
+#pragma once
+
+#include <glib.h>
+
+int errno_from_error(const GError *error);

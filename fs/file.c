@@ -1,0 +1,158 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Files: open, read, release. OPEN decides freshness: it alone always reaches us. The page
+ * cache of a node id holds one version for ever, so an OPEN of the newest version is answered
+ * with keep_cache and costs nothing else; an OPEN of an outdated one is answered ESTALE, upon
+ * which the kernel looks the name up again (retries.h). What moves by itself is read past the
+ * cache, from the handle.
+ */
+#include "fs/file.h"
+
+#include <errno.h>
+
+#include "fs/fetch.h"
+#include "fs/operations.h"
+#include "fs/retries.h"
+#include "fs/write.h"
+
+static Handle *handle_new(Fs *fs, Inode *inode, const Item *item, const struct fuse_file_info *fi)
+{
+    Handle *handle = g_new0(Handle, 1);
+    *handle = (Handle){.inode = inode, .dir = node_ref(item->dir), .item = *item};
+    g_mutex_init(&handle->lock);
+    gsize size = 0;
+    if (item_moves(item) && !item_unreadable(item)) {
+        handle->content = g_string_new(NULL);
+        item_append_content(item, handle->content);
+        size = handle->content->len;
+    } else {
+        size = item_size(item);
+    }
+    if ((fi->flags & O_ACCMODE) != O_RDONLY)
+        handle->writes = write_buffer_new((fi->flags & O_APPEND) != 0);
+    inode_opened(fs->inodes, inode, size);
+    return handle;
+}
+
+static void handle_free(Fs *fs, Handle *handle)
+{
+    inode_closed(fs->inodes, handle->inode);
+    node_unref(handle->dir);
+    if (handle->content)
+        g_string_free(handle->content, TRUE);
+    write_buffer_free(handle->writes);
+    g_mutex_clear(&handle->lock);
+    g_free(handle);
+}
+
+/* Which version an OPEN gets. FALSE: it is to be looked up again. *ret_cached: the node id is
+ * of just this version. *ret_dir keeps what item borrows from. */
+static gboolean open_item(Fs *fs, fuse_req_t req, const Inode *inode, Item *ret, gboolean *ret_cached, Node **ret_dir)
+{
+    g_autoptr(Snapshot) snapshot = snapshots_current(fs->snapshots);
+    g_autoptr(Node) looked_up = NULL;
+    pid_t thread = fuse_req_ctx(req)->pid;
+    gboolean found = inode_item(inode, snapshot, ret);
+    gboolean second = retries_take(fs->retries, thread, inode->ino, &looked_up);
+    *ret_cached = found && ret->version == inode->version;
+    if (!*ret_cached && looked_up) {
+        Item item;
+        *ret_cached = item_find(looked_up, inode->parent->depth, inode->name, &item) && item.ino == inode->ino &&
+                      item.version == inode->version;
+        if (*ret_cached) {
+            *ret = item;
+            found = TRUE;
+        }
+    }
+    if (!found || (!*ret_cached && !second)) {
+        if (found)
+            retries_expect(fs->retries, thread, inode->ino);
+        return FALSE;
+    }
+    *ret_dir = node_ref(ret->dir);
+    return TRUE;
+}
+
+static void open_answer(fuse_req_t req, fuse_ino_t id, struct fuse_file_info *fi)
+{
+    Fs *fs = fs_of(req);
+    Inode *inode = inode_from_id(fs, id);
+    gboolean writing = (fi->flags & O_ACCMODE) != O_RDONLY, reading = (fi->flags & O_ACCMODE) != O_WRONLY;
+    g_autoptr(Node) dir = NULL;
+    Item item;
+    gboolean cached;
+    if (!open_item(fs, req, inode, &item, &cached, &dir)) {
+        fuse_reply_err(req, ESTALE);
+        return;
+    }
+    int unreadable = reading ? item_unreadable(&item) : 0;
+    if (unreadable || (writing && !item_can_be_written(fs, &item))) {
+        fuse_reply_err(req, unreadable ? unreadable : EACCES);
+        return;
+    }
+    Handle *handle = handle_new(fs, inode, &item, fi);
+    fi->fh = (guintptr)handle;
+    fi->direct_io = writing || !cached || item_moves(&item);
+    fi->keep_cache = !fi->direct_io;
+    fi->noflush = !writing;
+    if (fuse_reply_open(req, fi) == -ENOENT)
+        handle_free(fs, handle); /* the caller was interrupted: no RELEASE will come */
+}
+
+/* Replies: open, err (ESTALE; EIO or EACCES of what cannot be read or written; of a fetch: its
+ * error). Parked where the source must be asked. */
+void op_open(fuse_req_t req, fuse_ino_t id, struct fuse_file_info *fi)
+{
+    fetch_then(req, id, fi, SOURCE_PROPERTY, open_answer);
+}
+
+/* With the handle's lock held: a moving value read from its start once more is sampled anew,
+ * as in sysfs. FALSE where its object is gone. */
+static gboolean handle_sample(Fs *fs, Handle *handle)
+{
+    g_autoptr(Snapshot) snapshot = snapshots_current(fs->snapshots);
+    Item item;
+    if (!inode_item(handle->inode, snapshot, &item))
+        return FALSE;
+    g_string_truncate(handle->content, 0);
+    item_append_content(&item, handle->content);
+    return TRUE;
+}
+
+/* Replies: buf, err (ENODEV). Never parked: buffered READs are readahead. */
+void op_read(fuse_req_t req, fuse_ino_t id, size_t size, off_t offset, struct fuse_file_info *fi)
+{
+    (void)id;
+    Fs *fs = fs_of(req);
+    Handle *handle = handle_of(fi);
+    gboolean gone = FALSE;
+    g_mutex_lock(&handle->lock);
+    if (!handle->content) {
+        handle->content = g_string_sized_new(item_size(&handle->item));
+        item_append_content(&handle->item, handle->content);
+    } else if (item_moves(&handle->item) && offset == 0 && handle->reads > 0) {
+        gone = !handle_sample(fs, handle);
+    }
+    handle->reads++;
+    /* The content of what does not move stays as it is from here on. */
+    g_autofree char *copy = NULL;
+    gsize length = handle->content->len;
+    gsize from = MIN((gsize)offset, length);
+    gsize count = MIN(size, length - from);
+    const char *bytes = handle->content->str + from;
+    if (item_moves(&handle->item))
+        bytes = copy = g_memdup2(bytes, count);
+    g_mutex_unlock(&handle->lock);
+    if (gone)
+        fuse_reply_err(req, ENODEV);
+    else
+        fuse_reply_buf(req, bytes, count);
+}
+
+/* Replies: err. */
+void op_release(fuse_req_t req, fuse_ino_t id, struct fuse_file_info *fi)
+{
+    (void)id;
+    handle_free(fs_of(req), handle_of(fi));
+    fuse_reply_err(req, 0);
+}

@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: MIT */
+/* Handles: open files. Shared by file.c and write.c. */
+#pragma once
+
+#include "fs/inode.h"
+
+typedef struct WriteBuffer WriteBuffer;
+
+typedef struct Handle {
+    /* Constant. */
+    Inode *inode; /* counted by inode_opened() */
+    Node *dir;    /* the directory's node of the version that is shown */
+    Item item;    /* in it */
+
+    GMutex lock;         /* for what follows */
+    GString *content;    /* NULL: not needed yet */
+    guint reads;         /* of a moving file, since it was sampled */
+    WriteBuffer *writes; /* NULL: not open for writing; write.c's own */
+} Handle;
+
+static inline Handle *handle_of(const struct fuse_file_info *fi)
+{
+    return (Handle *)(gpointer)(guintptr)fi->fh;
+}

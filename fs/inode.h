@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Inodes: what the kernel knows of us. A node id is the address of an Inode.
+ *
+ * A directory has one as long as its object lives. A file has one for each version of its
+ * content, all with the same inode number: so the page cache of a node id never needs to
+ * change, and an open file shows one version to its end. What moves by itself has one.
+ */
+#pragma once
+
+#include "fs/item.h"
+
+typedef struct Inode Inode;
+struct Inode {
+    /* Constant. */
+    guint64 ino;     /* st_ino */
+    guint64 version; /* 0: of a directory, or moving */
+    ItemKind kind;
+    Inode *parent; /* a reference; NULL: the root */
+    char *name;
+    guint depth; /* directories: below the view's root */
+
+    /* Counted by the table, under its lock. */
+    guint64 lookups; /* references that the kernel holds */
+    guint refs;      /* references that we hold: handles, and inodes below */
+    guint opens;     /* handles of a file */
+    gsize size;      /* what the kernel was told last; of a moving file, of what was opened last */
+
+    guint64 listed; /* directories: which names (names_stamp) the kernel's cached listing has */
+    guint listers;  /* handles of a directory that may add to that listing */
+};
+
+InodeTable *inode_table_new(guint64 root_ino);
+void inode_table_free(InodeTable *table);
+
+Inode *inode_from_id(const Fs *fs, fuse_ino_t id);
+fuse_ino_t inode_id(const Fs *fs, const Inode *inode);
+
+/* The inode of an item in a directory, counted as one lookup of the kernel's. */
+Inode *inode_look_up(InodeTable *table, Inode *parent, const Item *item);
+void inode_forget(InodeTable *table, Inode *inode, guint64 lookups);
+
+/* The inode with this number and version if there is one: a new reference, or NULL. */
+Inode *inode_find(InodeTable *table, guint64 ino, guint64 version);
+void inode_unref(InodeTable *table, Inode *inode);
+
+/* A file is opened (and referenced), and closed. `size` of what was opened. */
+void inode_opened(InodeTable *table, Inode *inode, gsize size);
+void inode_closed(InodeTable *table, Inode *inode);
+/* Whether it is open; then the size that was opened last. */
+gboolean inode_is_open(InodeTable *table, const Inode *inode, gsize *ret_size);
+
+/* A directory is opened to list these names. Returns whether the kernel may cache what it
+ * reads: not while another handle may add other names to the same listing. *ret_keep: whether
+ * the listing that it has is still good. */
+gboolean inode_listing_open(InodeTable *table, Inode *inode, guint64 names_stamp, gboolean *ret_keep);
+void inode_listing_close(InodeTable *table, Inode *inode, gboolean cached);
+
+/* The directory's node in this snapshot, borrowed; NULL where the object is gone. */
+const Node *inode_node(const Inode *dir, const Snapshot *snapshot);
+/* What a file, link or directory is in this snapshot: FALSE where it is gone (another object
+ * of the same name does not count). The root has no item. */
+gboolean inode_item(const Inode *inode, const Snapshot *snapshot, Item *ret);
+/* Its path from the mount's root, "" for that. */
+char *inode_path(const Inode *inode);

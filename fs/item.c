@@ -1,0 +1,218 @@
+/* SPDX-License-Identifier: MIT */
+/* Items: from a node and a name to attributes and content. */
+#include "fs/item.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "fs/link.h"
+#include "fs/special.h"
+
+/* ---- finding ---- */
+
+static Item item_special(const Node *dir, guint depth, const SpecialFile *special)
+{
+    return (Item){.kind = ITEM_SPECIAL,
+                  .dir = dir,
+                  .depth = depth,
+                  .name = special->name,
+                  .ino = dir->id + special->ino_offset,
+                  .version = special->moves(dir) ? 0 : special->version(dir),
+                  .special = special};
+}
+
+static Item item_slot(const Node *dir, guint depth, guint slot)
+{
+    const SlotInfo *info = node_slot_info(dir, slot);
+    return (Item){.kind = node_slot_is_link(dir, slot) ? ITEM_LINK : ITEM_FILE,
+                  .dir = dir,
+                  .depth = depth,
+                  .name = info->name,
+                  .ino = node_slot_ino(dir, slot),
+                  .version = info->flags & SLOT_MOVING ? 0 : node_slot_stamp(dir, slot),
+                  .slot = slot};
+}
+
+static Item item_child(const Node *dir, guint depth, const Node *child)
+{
+    return (Item){.kind = ITEM_DIR, .dir = dir, .depth = depth, .name = child->name, .ino = child->id, .child = child};
+}
+
+gboolean item_find(const Node *dir, guint depth, const char *name, Item *ret)
+{
+    const Node *child = children_find(dir->children, name);
+    if (child) {
+        *ret = item_child(dir, depth, child);
+        return TRUE;
+    }
+    int slot = node_find_slot(dir, name);
+    if (slot >= 0) {
+        *ret = item_slot(dir, depth, (guint)slot);
+        return TRUE;
+    }
+    for (guint i = 0; i < n_special_files; i++)
+        if (!strcmp(special_files[i].name, name)) {
+            *ret = item_special(dir, depth, &special_files[i]);
+            return TRUE;
+        }
+    return FALSE;
+}
+
+ItemIter item_iter(const Fs *fs, const Node *dir, guint depth, guint ordinal)
+{
+    guint before_children = n_special_files + node_slot_count(dir);
+    return (ItemIter){.fs = fs,
+                      .dir = dir,
+                      .depth = depth,
+                      .ordinal = ordinal,
+                      .children =
+                          children_iter(dir->children, ordinal > before_children ? ordinal - before_children : 0)};
+}
+
+gboolean item_next(ItemIter *iter, Item *ret)
+{
+    while (iter->ordinal < n_special_files) {
+        const SpecialFile *special = &special_files[iter->ordinal++];
+        if (special->listed(iter->fs, iter->dir)) {
+            *ret = item_special(iter->dir, iter->depth, special);
+            return TRUE;
+        }
+    }
+    if (iter->ordinal < n_special_files + node_slot_count(iter->dir)) {
+        *ret = item_slot(iter->dir, iter->depth, iter->ordinal++ - n_special_files);
+        return TRUE;
+    }
+    const Node *child = children_next(&iter->children);
+    if (!child)
+        return FALSE;
+    iter->ordinal++;
+    *ret = item_child(iter->dir, iter->depth, child);
+    return TRUE;
+}
+
+/* ---- content ---- */
+
+gboolean item_moves(const Item *item)
+{
+    return item->kind != ITEM_DIR && item->version == 0;
+}
+
+gboolean item_can_be_written(const Fs *fs, const Item *item)
+{
+    return item->kind == ITEM_FILE && fs->source->ops->set &&
+           (node_slot_info(item->dir, item->slot)->flags & SLOT_WRITABLE);
+}
+
+int item_unreadable(const Item *item)
+{
+    if (item->kind != ITEM_FILE)
+        return 0;
+    if (node_slot_info(item->dir, item->slot)->flags & SLOT_SECRET)
+        return EACCES;
+    return node_slot_value(item->dir, item->slot).length ? 0 : EIO;
+}
+
+/* The value of a file: of this moment where it moves; *ret_now keeps it alive. */
+static JsonSlice item_value(const Item *item, Node **ret_now)
+{
+    *ret_now = item_moves(item) ? node_sample(item->dir) : node_ref(item->dir);
+    return node_slot_value(*ret_now, item->slot);
+}
+
+gsize item_size(const Item *item)
+{
+    g_autoptr(Node) now = NULL;
+    g_autofree char *target = NULL;
+    switch (item->kind) {
+    case ITEM_SPECIAL:
+        return item->special->size(item->dir);
+    case ITEM_FILE:
+        return item_unreadable(item) ? 0 : value_file_size(item_value(item, &now));
+    case ITEM_LINK:
+        target = link_target(item->dir, item->slot, item->depth);
+        return strlen(target);
+    case ITEM_DIR:
+        break;
+    }
+    return 0;
+}
+
+void item_append_content(const Item *item, GString *out)
+{
+    g_autoptr(Node) now = NULL;
+    g_autofree char *target = NULL;
+    switch (item->kind) {
+    case ITEM_SPECIAL:
+        item->special->append(item->dir, out);
+        break;
+    case ITEM_FILE:
+        value_append_file(item_value(item, &now), out);
+        break;
+    case ITEM_LINK:
+        target = link_target(item->dir, item->slot, item->depth);
+        g_string_append(out, target);
+        break;
+    case ITEM_DIR:
+        break;
+    }
+}
+
+/* ---- attributes ---- */
+
+static struct timespec stamp_time(guint64 stamp)
+{
+    return (struct timespec){.tv_sec = (time_t)(stamp / G_GUINT64_CONSTANT(1000000000)),
+                             .tv_nsec = (long)(stamp % G_GUINT64_CONSTANT(1000000000))};
+}
+
+static void stat_set_time(struct stat *st, struct timespec time)
+{
+    st->st_mtim = st->st_ctim = st->st_atim = time;
+}
+
+void item_stat_content(gsize size, guint64 version, struct stat *ret)
+{
+    ret->st_size = (off_t)size;
+    ret->st_blocks = (blkcnt_t)((size + 511) / 512);
+    ret->st_blksize = 4096;
+    if (version) {
+        stat_set_time(ret, stamp_time(version));
+    } else {
+        struct timespec now;
+        clock_gettime(CLOCK_REALTIME, &now);
+        stat_set_time(ret, now);
+    }
+}
+
+static void stat_set_owner(const Fs *fs, mode_t type, guint mode, struct stat *st)
+{
+    st->st_mode = type | (mode & ~fs->options->umask);
+    st->st_uid = fs->options->uid;
+    st->st_gid = fs->options->gid;
+}
+
+void item_stat_dir(const Fs *fs, const Node *dir, struct stat *ret)
+{
+    *ret = (struct stat){.st_ino = dir->id, .st_nlink = 2 + children_count(dir->children), .st_blksize = 4096};
+    /* Who may read a directory may enter it. */
+    guint read = fs->source->read_only_mode;
+    stat_set_owner(fs, S_IFDIR, read | (read & 0444) >> 2, ret);
+    stat_set_time(ret, stamp_time(dir->stamp));
+}
+
+void item_stat(const Fs *fs, const Item *item, struct stat *ret)
+{
+    if (item->kind == ITEM_DIR) {
+        item_stat_dir(fs, item->child, ret);
+        return;
+    }
+    *ret = (struct stat){.st_ino = item->ino, .st_nlink = 1};
+    if (item->kind == ITEM_LINK) {
+        stat_set_owner(fs, S_IFLNK, 0777, ret);
+        ret->st_mode = S_IFLNK | 0777;
+    } else {
+        gboolean writable = item_can_be_written(fs, item);
+        stat_set_owner(fs, S_IFREG, writable ? fs->source->property_mode : fs->source->read_only_mode, ret);
+    }
+    item_stat_content(item_size(item), item->version, ret);
+}

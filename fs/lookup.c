@@ -1,0 +1,158 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Names and attributes: answered at once from the newest snapshot, never parked: a LOOKUP
+ * that waits blocks its whole directory.
+ */
+#include "fs/lookup.h"
+
+#include <errno.h>
+#include <sys/statvfs.h>
+
+#include "fs/operations.h"
+#include "fs/retries.h"
+
+/* Tries before an answer that is about to be outdated is given all the same, uncached. */
+enum { TRIES = 4 };
+
+static double attr_timeout(const Item *item)
+{
+    return item_moves(item) ? 0 : FOREVER;
+}
+
+void lookup_entry(Fs *fs, Inode *parent, const Item *item, struct fuse_entry_param *ret)
+{
+    Inode *inode = inode_look_up(fs->inodes, parent, item);
+    *ret = (struct fuse_entry_param){
+        .ino = inode_id(fs, inode), .generation = 1, .attr_timeout = attr_timeout(item), .entry_timeout = FOREVER};
+    item_stat(fs, item, &ret->attr);
+}
+
+/* Replies: entry, err (ENOENT).
+ *
+ * The notifier invalidates the names of inodes that are in the table. One that is put there
+ * from a snapshot that was replaced meanwhile would be missed: so the newest is looked at
+ * again afterwards. What is replaced later, the notifier finds, and the kernel makes it wait
+ * until this answer has been taken in. */
+void op_lookup(fuse_req_t req, fuse_ino_t parent, const char *name)
+{
+    Fs *fs = fs_of(req);
+    Inode *dir = inode_from_id(fs, parent);
+    struct fuse_entry_param entry = {0};
+    for (guint try = 0; try < TRIES; try++) {
+        g_autoptr(Snapshot) snapshot = snapshots_current(fs->snapshots);
+        const Node *node = inode_node(dir, snapshot);
+        Item item;
+        if (entry.ino)
+            inode_forget(fs->inodes, inode_from_id(fs, entry.ino), 1);
+        if (!node || !item_find(node, dir->depth, name, &item)) {
+            fuse_reply_err(req, ENOENT);
+            return;
+        }
+        lookup_entry(fs, dir, &item, &entry);
+        g_autoptr(Snapshot) newest = snapshots_current(fs->snapshots);
+        if (try + 1 == TRIES)
+            entry.entry_timeout = entry.attr_timeout = 0;
+        if (newest == snapshot || try + 1 == TRIES) {
+            retries_looked_up(fs->retries, fuse_req_ctx(req)->pid, item.ino, node);
+            break;
+        }
+    }
+    fuse_reply_entry(req, &entry);
+}
+
+/* Replies: none. */
+void op_forget(fuse_req_t req, fuse_ino_t id, uint64_t lookups)
+{
+    Fs *fs = fs_of(req);
+    inode_forget(fs->inodes, inode_from_id(fs, id), lookups);
+    fuse_reply_none(req);
+}
+
+/* Replies: none. */
+void op_forget_multi(fuse_req_t req, size_t count, struct fuse_forget_data *forgets)
+{
+    Fs *fs = fs_of(req);
+    for (size_t i = 0; i < count; i++)
+        inode_forget(fs->inodes, inode_from_id(fs, forgets[i].ino), forgets[i].nlookup);
+    fuse_reply_none(req);
+}
+
+/* The attributes of an inode by now. Of a file that is open, those of the version that was
+ * opened. FALSE where it is gone and not open. */
+static gboolean inode_stat(Fs *fs, const Inode *inode, struct stat *ret, double *ret_timeout)
+{
+    g_autoptr(Snapshot) snapshot = snapshots_current(fs->snapshots);
+    *ret_timeout = FOREVER;
+    if (!inode->parent) {
+        item_stat_dir(fs, snapshot->root, ret);
+        return TRUE;
+    }
+    Item item;
+    gsize size;
+    gboolean found = inode_item(inode, snapshot, &item);
+    gboolean open = inode_is_open(fs->inodes, inode, &size);
+    gboolean current = found && item.version == inode->version;
+    if (!current && !open)
+        return FALSE;
+    if (found) {
+        item_stat(fs, &item, ret);
+        *ret_timeout = attr_timeout(&item);
+    } else {
+        *ret = (struct stat){.st_ino = inode->ino,
+                             .st_mode = S_IFREG | fs->source->read_only_mode,
+                             .st_uid = fs->options->uid,
+                             .st_gid = fs->options->gid};
+    }
+    if (open && (!current || item_moves(&item)))
+        item_stat_content(size, inode->version, ret);
+    return TRUE;
+}
+
+/* Replies: attr, err (ESTALE: the kernel looks the name up again). */
+void op_getattr(fuse_req_t req, fuse_ino_t id, struct fuse_file_info *fi)
+{
+    (void)fi;
+    Fs *fs = fs_of(req);
+    struct stat st;
+    double timeout;
+    if (inode_stat(fs, inode_from_id(fs, id), &st, &timeout))
+        fuse_reply_attr(req, &st, timeout);
+    else
+        fuse_reply_err(req, ESTALE);
+}
+
+/* Replies: attr, err (EPERM, ESTALE).
+ *
+ * truncate(2) is answered with the size that is: what `>` truncates is not the value. Times
+ * may be "set" for the sake of touch(1), and stay as they are. */
+void op_setattr(fuse_req_t req, fuse_ino_t id, struct stat *attr, int to_set, struct fuse_file_info *fi)
+{
+    (void)attr;
+    if (to_set & (FUSE_SET_ATTR_MODE | FUSE_SET_ATTR_UID | FUSE_SET_ATTR_GID))
+        fuse_reply_err(req, EPERM);
+    else
+        op_getattr(req, id, fi);
+}
+
+/* Replies: readlink, err (ESTALE). */
+void op_readlink(fuse_req_t req, fuse_ino_t id)
+{
+    Fs *fs = fs_of(req);
+    g_autoptr(Snapshot) snapshot = snapshots_current(fs->snapshots);
+    g_autoptr(GString) target = g_string_new(NULL);
+    Item item;
+    if (!inode_item(inode_from_id(fs, id), snapshot, &item) || item.kind != ITEM_LINK) {
+        fuse_reply_err(req, ESTALE);
+        return;
+    }
+    item_append_content(&item, target);
+    fuse_reply_readlink(req, target->str);
+}
+
+/* Replies: statfs. */
+void op_statfs(fuse_req_t req, fuse_ino_t id)
+{
+    (void)id;
+    struct statvfs st = {.f_bsize = 4096, .f_frsize = 512, .f_namemax = 255};
+    fuse_reply_statfs(req, &st);
+}
