@@ -17,7 +17,7 @@ SOURCE=$(cd "$(dirname "$0")/.." && pwd)
 BUILD_PACKAGES="gcc libc6-dev meson ninja-build pkg-config libglib2.0-dev libfuse3-dev libcjson-dev fuse3 jq"
 
 # a second compiler with its sanitizers, layout and shell checks, and the tools that mounts are read with
-TEST_PACKAGES="clang libclang-rt-dev clang-format shellcheck python3 git util-linux procps
+TEST_PACKAGES="clang libclang-rt-dev clang-format shellcheck python3 git mount util-linux procps
     attr busybox diffutils file findutils grep less rsync tar"
 
 missing_packages()
