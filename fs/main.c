@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: MIT */
+/* The command: the one place that knows both the VM and the mount. */
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "fs/daemon.h"
+#include "fs/fs.h"
+#include "fs/message.h"
+#include "fs/mount-point.h"
+#include "fs/options.h"
+#include "objmodel/error.h"
+#include "vmm/open.h"
+
+enum { STATUS_FAILED = 1, STATUS_USAGE = 2 };
+
+static void ready(void *opaque)
+{
+    (void)opaque;
+    daemon_ready();
+}
+
+/* The signals that end a mount belong to fs_run()'s threads alone: all others inherit this. */
+static void block_signals(void)
+{
+    sigset_t signals;
+    sigemptyset(&signals);
+    sigaddset(&signals, SIGINT);
+    sigaddset(&signals, SIGTERM);
+    sigaddset(&signals, SIGHUP);
+    pthread_sigmask(SIG_BLOCK, &signals, NULL);
+    signal(SIGPIPE, SIG_IGN);
+}
+
+static gboolean mount_and_serve(Source *source, const Options *options, const char *mount_point, GError **error)
+{
+    FsOptions fs = {.mount_point = mount_point,
+                    .fsname = options->source ? options->source : "model",
+                    .kernel_options = options->kernel->str,
+                    .allow_other = options->allow_other,
+                    .read_only = options->read_only || !source->ops->set,
+                    .debug = options->debug,
+                    .hide_tree = options->hide_tree,
+                    .uid = options->uid,
+                    .gid = options->gid,
+                    .umask = options->umask,
+                    .timeout_us = (gint64)(options->timeout * G_USEC_PER_SEC),
+                    .ready = ready};
+    return fs_run(source, &fs, error);
+}
+
+static int run(const Options *options)
+{
+    g_autoptr(GError) error = NULL;
+    g_autofree char *mount_point = mount_point_prepare(options->mount_point, options->nonempty, &error);
+    if (!mount_point) {
+        message_print("%s", error->message);
+        return STATUS_FAILED;
+    }
+    if (!options->foreground && !options->debug)
+        daemon_begin();
+    block_signals();
+    OpenOptions open = {.secrets = options->secrets, .read_write = options->read_write};
+    Source *source = source_open(options->source, &open, &error);
+    gboolean ok = source && mount_and_serve(source, options, mount_point, &error);
+    if (source)
+        source->ops->free(source);
+    if (ok)
+        return EXIT_SUCCESS;
+    message_print("%s", error->message);
+    return g_error_matches(error, OBJMODEL_ERROR, OBJMODEL_ERROR_READ_ONLY) ? STATUS_USAGE : STATUS_FAILED;
+}
+
+int main(int argc, char **argv)
+{
+    g_auto(Options) options;
+    g_autoptr(GError) error = NULL;
+    if (!options_parse(&options, argc, argv, &error)) {
+        message_print("%s", error->message);
+        return STATUS_USAGE;
+    }
+    if (options.help) {
+        g_autofree char *help = options_help();
+        fputs(help, stdout);
+        return EXIT_SUCCESS;
+    }
+    if (options.version) {
+        puts("qomfs " QOMFS_VERSION);
+        return EXIT_SUCCESS;
+    }
+    return run(&options);
+}

@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: MIT */
+/* Messages to the person at the terminal. Called by main.c and what it calls. */
+#include "fs/message.h"
+
+#include <stdarg.h>
+#include <unistd.h>
+
+/* Whether a terminal may see the character: no control characters, C1 and bidirectional ones included. */
+static gboolean is_plain(gunichar c)
+{
+    return g_unichar_isprint(c) && !(c >= 0x80 && c < 0xA0) && g_unichar_type(c) != G_UNICODE_FORMAT;
+}
+
+static char *message_clean(const char *text)
+{
+    GString *clean = g_string_new(NULL);
+    for (const char *at = text; *at;) {
+        gunichar c = g_utf8_get_char_validated(at, -1);
+        gsize length = c >= (gunichar)-2 ? 1 : (gsize)(g_utf8_next_char(at) - at);
+        if (c < (gunichar)-2 && is_plain(c))
+            g_string_append_len(clean, at, (gssize)length);
+        else
+            for (gsize i = 0; i < length; i++)
+                g_string_append_printf(clean, "\\x%02x", (guchar)at[i]);
+        at += length;
+    }
+    return g_string_free(clean, FALSE);
+}
+
+void message_print(const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    g_autofree char *text = g_strdup_vprintf(format, args);
+    va_end(args);
+    g_autofree char *clean = message_clean(text);
+    g_autofree char *line = g_strdup_printf("qomfs: %s\n", clean);
+    gsize length = strlen(line), done = 0;
+    while (done < length) {
+        gssize wrote = write(STDERR_FILENO, line + done, length - done);
+        if (wrote <= 0)
+            break;
+        done += (gsize)wrote;
+    }
+}

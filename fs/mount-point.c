@@ -1,0 +1,101 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The mount point. A dead mount is told by the mount table and statvfs(3): stat(2) may still
+ * succeed from what the kernel has cached, and libfuse would mount on top of a live one.
+ * Called by main.c before there are threads.
+ */
+#include "fs/mount-point.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <mntent.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mount.h>
+#include <sys/stat.h>
+#include <sys/statvfs.h>
+#include <unistd.h>
+
+#define FS_TYPE "fuse.qomfs"
+
+static gboolean fail(GError **error, const char *path, const char *reason)
+{
+    g_set_error(error, G_FILE_ERROR, G_FILE_ERROR_FAILED, "cannot mount on '%s': %s", path, reason);
+    return FALSE;
+}
+
+/* The absolute path, without looking at what is mounted on its last component: that may be dead. */
+static char *absolute_path(const char *path, GError **error)
+{
+    g_autofree char *canonical = g_canonicalize_filename(path, NULL);
+    g_autofree char *parent = g_path_get_dirname(canonical);
+    g_autofree char *base = g_path_get_basename(canonical);
+    g_autofree char *link = g_file_read_link(canonical, NULL);
+    char real[PATH_MAX];
+    if (!realpath(link ? canonical : parent, real)) {
+        fail(error, path, g_strerror(errno));
+        return NULL;
+    }
+    return link || !strcmp(canonical, "/") ? g_strdup(real) : g_build_filename(real, base, NULL);
+}
+
+/* Whether the topmost mount at the path is one of qomfs. */
+static gboolean is_own_mount(const char *path)
+{
+    FILE *table = setmntent("/proc/self/mounts", "re");
+    gboolean own = FALSE;
+    if (!table)
+        return FALSE;
+    for (struct mntent *entry; (entry = getmntent(table));)
+        if (!strcmp(entry->mnt_dir, path))
+            own = !strcmp(entry->mnt_type, FS_TYPE);
+    endmntent(table);
+    return own;
+}
+
+/* A dead mount is busy as long as somebody has a file of it open: it is detached, not unmounted. */
+static gboolean clear_dead_mount(const char *path)
+{
+    if (umount2(path, MNT_DETACH) == 0)
+        return TRUE;
+    const char *const argv[] = {"fusermount3", "-u", "-z", "-q", "--", path, NULL};
+    int status;
+    return g_spawn_sync(NULL, (char **)argv, NULL, G_SPAWN_SEARCH_PATH, NULL, NULL, NULL, NULL, &status, NULL) &&
+           g_spawn_check_wait_status(status, NULL);
+}
+
+static gboolean is_empty(const char *path)
+{
+    g_autoptr(GDir) dir = g_dir_open(path, 0, NULL);
+    return !dir || !g_dir_read_name(dir);
+}
+
+char *mount_point_prepare(const char *path, gboolean allow_nonempty, GError **error)
+{
+    g_autofree char *absolute = absolute_path(path, error);
+    if (!absolute)
+        return NULL;
+    struct statvfs answer;
+    if (is_own_mount(absolute)) {
+        if (statvfs(absolute, &answer) == 0 || errno != ENOTCONN) {
+            fail(error, path, "qomfs is mounted there already");
+            return NULL;
+        }
+        if (!clear_dead_mount(absolute)) {
+            fail(error, path, "a qomfs that was killed left its mount there, and it cannot be taken away");
+            return NULL;
+        }
+    }
+    struct stat st;
+    if (stat(absolute, &st) < 0)
+        fail(error, path, g_strerror(errno));
+    else if (!S_ISDIR(st.st_mode))
+        fail(error, path, "it is not a directory");
+    else if (!allow_nonempty && !is_empty(absolute))
+        fail(error, path, "the directory is not empty (-o nonempty hides what is in it)");
+    else if (access("/dev/fuse", F_OK) < 0)
+        fail(error, path, "there is no /dev/fuse (modprobe fuse, or pass the device into the container)");
+    else
+        return g_steal_pointer(&absolute);
+    return NULL;
+}

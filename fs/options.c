@@ -1,0 +1,257 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The command line: one table of options, each of which can be given as --name[=VALUE] and as
+ * -o name[=VALUE]; some have a letter. What mount(8) adds for the kernel is passed on or passed over.
+ */
+#include "fs/options.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+typedef enum OptionKind {
+    OPTION_FLAG,    /* gboolean */
+    OPTION_SECONDS, /* double, not negative, decimal */
+    OPTION_NUMBER,  /* guint */
+    OPTION_OCTAL,   /* guint */
+} OptionKind;
+
+typedef struct Option {
+    const char *name;
+    char letter;
+    OptionKind kind;
+    gsize offset;
+    const char *value; /* its name in the help; NULL: none */
+    const char *help;
+} Option;
+
+#define FIELD(field) offsetof(Options, field)
+
+static const Option option_rows[] = {
+    {"foreground", 'f', OPTION_FLAG, FIELD(foreground), NULL, "stay in the foreground"},
+    {"debug", 'd', OPTION_FLAG, FIELD(debug), NULL, "log each FUSE request to stderr; implies -f"},
+    {"version", 'V', OPTION_FLAG, FIELD(version), NULL, "print the version"},
+    {"help", 'h', OPTION_FLAG, FIELD(help), NULL, "print this"},
+    {"ro", 0, OPTION_FLAG, FIELD(read_only), NULL, "nothing can be written (a dump never can)"},
+    {"rw", 0, OPTION_FLAG, FIELD(read_write), NULL, "properties can be written (the built-in VM's default)"},
+    {"allow_other", 0, OPTION_FLAG, FIELD(allow_other), NULL, "let other users in, as far as modes and owner permit"},
+    {"uid", 0, OPTION_NUMBER, FIELD(uid), "N", "owner of all files (default: who mounts)"},
+    {"gid", 0, OPTION_NUMBER, FIELD(gid), "N", "group of all files (default: that of who mounts)"},
+    {"umask", 0, OPTION_OCTAL, FIELD(umask), "OCTAL", "permission bits to take away"},
+    {"hide_tree", 0, OPTION_FLAG, FIELD(hide_tree), NULL, "do not list .tree.json (it can be opened still)"},
+    {"secrets", 0, OPTION_FLAG, FIELD(secrets), NULL, "show the secrets in a dump"},
+    {"nonempty", 0, OPTION_FLAG, FIELD(nonempty), NULL, "mount on a directory that is not empty"},
+    {"timeout", 0, OPTION_SECONDS, FIELD(timeout), "SECONDS", "longest wait for a live VM (default 5)"},
+    {"ttl", 0, OPTION_SECONDS, FIELD(ttl), "SECONDS", "age up to which a live VM's value serves (default 1)"},
+};
+
+/* What the kernel or libfuse understands, passed on as it is. */
+static const char *const kernel_options[] = {"suid",    "nosuid",       "dev",     "nodev",    "exec",
+                                             "noexec",  "atime",        "noatime", "sync",     "async",
+                                             "dirsync", "auto_unmount", "context", "fscontext"};
+
+/* What is said to mount(8) and systemd; nothing for us. */
+static const char *const mount_options[] = {"defaults", "auto",  "noauto",  "user",   "nouser",  "users",
+                                            "owner",    "group", "_netdev", "nofail", "comment", "default_permissions"};
+
+static const Option *option_find(const char *name, gsize length)
+{
+    for (guint i = 0; i < G_N_ELEMENTS(option_rows); i++)
+        if (strlen(option_rows[i].name) == length && !strncmp(option_rows[i].name, name, length))
+            return &option_rows[i];
+    return NULL;
+}
+
+static const Option *option_find_letter(char letter)
+{
+    for (guint i = 0; i < G_N_ELEMENTS(option_rows); i++)
+        if (letter && option_rows[i].letter == letter)
+            return &option_rows[i];
+    return NULL;
+}
+
+static gboolean in_list(const char *const *list, guint n, const char *option)
+{
+    gsize length = strcspn(option, "=");
+    for (guint i = 0; i < n; i++)
+        if (strlen(list[i]) == length && !strncmp(list[i], option, length))
+            return TRUE;
+    return FALSE;
+}
+
+static gboolean usage_error(GError **error, const char *format, ...) G_GNUC_PRINTF(2, 3);
+static gboolean usage_error(GError **error, const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    g_autofree char *text = g_strdup_vprintf(format, args);
+    va_end(args);
+    g_set_error(error, G_OPTION_ERROR, G_OPTION_ERROR_BAD_VALUE, "%s (see qomfs --help)", text);
+    return FALSE;
+}
+
+static gboolean parse_seconds(const char *text, double *ret)
+{
+    char *end;
+    double seconds = g_ascii_strtod(text, &end);
+    if (end == text || *end || !isfinite(seconds) || seconds < 0 || seconds > 1e9)
+        return FALSE;
+    *ret = seconds;
+    return TRUE;
+}
+
+static gboolean parse_number(const char *text, guint base, guint *ret)
+{
+    guint64 number;
+    if (!g_ascii_string_to_unsigned(text, base, 0, G_MAXUINT32 - 1, &number, NULL))
+        return FALSE;
+    *ret = (guint)number;
+    return TRUE;
+}
+
+/* value: what stands behind '=', or NULL. */
+static gboolean option_apply(const Option *option, const char *value, Options *options, GError **error)
+{
+    gpointer field = (char *)options + option->offset;
+    if (option->kind == OPTION_FLAG) {
+        if (value)
+            return usage_error(error, "option '%s' takes no value", option->name);
+        *(gboolean *)field = TRUE;
+        return TRUE;
+    }
+    if (!value)
+        return usage_error(error, "option '%s' needs a value: %s=%s", option->name, option->name, option->value);
+    gboolean ok = option->kind == OPTION_SECONDS ? parse_seconds(value, field)
+                                                 : parse_number(value, option->kind == OPTION_OCTAL ? 8 : 10, field);
+    return ok || usage_error(error, "option '%s': '%s' is no %s", option->name, value,
+                             option->kind == OPTION_SECONDS ? "number of seconds" : "such number");
+}
+
+static gboolean parse_mount_option(const char *text, Options *options, GError **error)
+{
+    gsize length = strcspn(text, "=");
+    const Option *option = option_find(text, length);
+    if (option)
+        return option_apply(option, text[length] ? text + length + 1 : NULL, options, error);
+    if (in_list(kernel_options, G_N_ELEMENTS(kernel_options), text)) {
+        if (options->kernel->len > 0)
+            g_string_append_c(options->kernel, ',');
+        g_string_append(options->kernel, text);
+        return TRUE;
+    }
+    if (in_list(mount_options, G_N_ELEMENTS(mount_options), text) || g_str_has_prefix(text, "x-"))
+        return TRUE;
+    return usage_error(error, "unknown option '-o %s'", text);
+}
+
+/* mount(8) says "rw" wherever nobody said "ro", together with what it thinks of devices and
+ * set-user-id files: that is no wish of the user's. */
+static gboolean is_from_mount(char *const *words)
+{
+    const char *const *list = (const char *const *)words;
+    return (g_strv_contains(list, "dev") || g_strv_contains(list, "nodev")) &&
+           (g_strv_contains(list, "suid") || g_strv_contains(list, "nosuid"));
+}
+
+static gboolean parse_mount_options(const char *text, Options *options, GError **error)
+{
+    g_auto(GStrv) words = g_strsplit(text, ",", 0);
+    gboolean from_mount = is_from_mount(words);
+    for (char **word = words; *word; word++)
+        if (**word && !(from_mount && !strcmp(*word, "rw")) && !parse_mount_option(*word, options, error))
+            return FALSE;
+    return TRUE;
+}
+
+static gboolean parse_long(const char *text, Options *options, GError **error)
+{
+    gsize length = strcspn(text, "=");
+    const Option *option = option_find(text, length);
+    if (!option)
+        return usage_error(error, "unknown option '--%s'", text);
+    return option_apply(option, text[length] ? text + length + 1 : NULL, options, error);
+}
+
+/* The letters of one argument; -o takes what is left of it, else the next one. */
+static gboolean parse_letters(const char *letters, char **next, gboolean *ret_used_next, Options *options,
+                              GError **error)
+{
+    for (; *letters; letters++) {
+        const Option *option = option_find_letter(*letters);
+        if (*letters == 'o') {
+            *ret_used_next = !letters[1];
+            const char *text = letters[1] ? letters + 1 : *next;
+            return text ? parse_mount_options(text, options, error) : usage_error(error, "-o needs options");
+        }
+        if (!option)
+            return usage_error(error, "unknown option '-%s'", letters);
+        if (!option_apply(option, NULL, options, error))
+            return FALSE;
+    }
+    return TRUE;
+}
+
+static gboolean take_operands(GPtrArray *operands, Options *options, GError **error)
+{
+    if (options->help || options->version)
+        return TRUE;
+    if (operands->len == 0)
+        return usage_error(error, "a mount point is missing");
+    if (operands->len > 2)
+        return usage_error(error, "one operand too many: '%s'", (char *)g_ptr_array_index(operands, 2));
+    if (operands->len == 2)
+        options->source = g_strdup(g_ptr_array_index(operands, 0));
+    options->mount_point = g_strdup(g_ptr_array_index(operands, operands->len - 1));
+    if (options->read_only && options->read_write)
+        return usage_error(error, "ro and rw are given both");
+    return TRUE;
+}
+
+gboolean options_parse(Options *options, int argc, char **argv, GError **error)
+{
+    *options = (Options){.timeout = 5, .ttl = 1, .uid = getuid(), .gid = getgid(), .kernel = g_string_new(NULL)};
+    g_autoptr(GPtrArray) operands = g_ptr_array_new();
+    gboolean only_operands = FALSE;
+    for (int i = 1; i < argc; i++) {
+        gboolean used_next = FALSE, ok = TRUE;
+        if (only_operands || argv[i][0] != '-' || !argv[i][1])
+            g_ptr_array_add(operands, argv[i]);
+        else if (!strcmp(argv[i], "--"))
+            only_operands = TRUE;
+        else if (argv[i][1] == '-')
+            ok = parse_long(argv[i] + 2, options, error);
+        else
+            ok = parse_letters(argv[i] + 1, &argv[i + 1], &used_next, options, error);
+        if (!ok)
+            return FALSE;
+        i += used_next;
+    }
+    return take_operands(operands, options, error);
+}
+
+void options_clear(Options *options)
+{
+    g_free(options->source);
+    g_free(options->mount_point);
+    if (options->kernel)
+        g_string_free(options->kernel, TRUE);
+}
+
+char *options_help(void)
+{
+    GString *help = g_string_new("usage: qomfs [SOURCE] MOUNTPOINT [-o OPTION[,OPTION...]]\n"
+                                 "Mounts a virtual machine's object tree, CPU definitions and block statistics.\n\n"
+                                 "SOURCE is a dump or a VM's configuration (a JSON file; the content tells), or\n"
+                                 "'model', the built-in VM, which is the default.\n\n"
+                                 "Options, also as -o NAME or -o NAME=VALUE:\n");
+    for (guint i = 0; i < G_N_ELEMENTS(option_rows); i++) {
+        const Option *option = &option_rows[i];
+        g_autofree char *letter = option->letter ? g_strdup_printf("-%c,", option->letter) : g_strdup("");
+        g_autofree char *name =
+            g_strdup_printf("--%s%s%s", option->name, option->value ? "=" : "", option->value ? option->value : "");
+        g_string_append_printf(help, "  %-3s %-18s %s\n", letter, name, option->help);
+    }
+    return g_string_free(help, FALSE);
+}

@@ -1,0 +1,129 @@
+/* SPDX-License-Identifier: MIT */
+/* From what a user names to a source. Called once by main.c, before the mount. */
+#include "vmm/open.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "objmodel/error.h"
+#include "vmm/config.h"
+#include "vmm/dump.h"
+#include "vmm/model.h"
+
+#define FILE_MAX ((gsize)1 << 30)
+/* As much is looked at before the rest of a file is read. */
+#define HEAD_MAX ((gsize)65536)
+
+static void set_reason(GError **error, const char *path, const char *reason)
+{
+    g_set_error(error, OBJMODEL_ERROR, OBJMODEL_ERROR_FAILED, "cannot read '%s': %s", path, reason);
+}
+
+/* Appends up to `count` bytes of the file. */
+static gboolean read_bytes(int fd, gsize count, GString *out, const char *path, GError **error)
+{
+    while (count > 0) {
+        gsize before = out->len;
+        g_string_set_size(out, before + count);
+        gssize got = read(fd, out->str + before, count);
+        g_string_truncate(out, before + (gsize)MAX(got, 0));
+        if (got < 0 && errno == EINTR)
+            continue;
+        if (got < 0) {
+            set_reason(error, path, g_strerror(errno));
+            return FALSE;
+        }
+        if (got == 0)
+            break;
+        count -= (gsize)got;
+    }
+    return TRUE;
+}
+
+/* Whether a text can be a JSON object at all; the message is that of the reader. */
+static gboolean check_head(const GString *head, const char *path, GError **error)
+{
+    gsize blank = strspn(head->str, " \t\r\n");
+    if (blank < head->len && head->str[blank] == '{')
+        return TRUE;
+    g_autoptr(JsonReader) reader = json_reader_new(head->str, head->len, JSON_READER_STRICT, NULL);
+    g_autoptr(GError) problem = NULL;
+    json_reader_enter(reader, JSON_OBJECT, "a dump or a configuration");
+    json_reader_propagate(reader, &problem);
+    set_reason(error, path, problem ? problem->message : "it is empty");
+    return FALSE;
+}
+
+static GString *read_file(const char *path, struct stat *ret_stat, GError **error)
+{
+    g_autoptr(GString) text = g_string_new(NULL);
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+    gboolean ok = FALSE;
+    if (fd < 0 || fstat(fd, ret_stat) < 0)
+        set_reason(error, path, g_strerror(errno));
+    else if (S_ISDIR(ret_stat->st_mode))
+        set_reason(error, path, "it is a directory");
+    else if (!S_ISREG(ret_stat->st_mode))
+        set_reason(error, path, "it is neither a file nor a socket");
+    else if ((gsize)ret_stat->st_size > FILE_MAX)
+        set_reason(error, path, "it has more than 1 GiB");
+    else if (ret_stat->st_size == 0)
+        set_reason(error, path, "it is empty");
+    else
+        ok = read_bytes(fd, MIN((gsize)ret_stat->st_size, HEAD_MAX), text, path, error) &&
+             check_head(text, path, error) &&
+             read_bytes(fd, (gsize)ret_stat->st_size - MIN((gsize)ret_stat->st_size, text->len), text, path, error);
+    if (fd >= 0)
+        close(fd);
+    return ok ? g_steal_pointer(&text) : NULL;
+}
+
+static Source *open_dump(const char *path, const GString *text, const struct stat *st, const OpenOptions *options,
+                         GError **error)
+{
+    DumpOptions dump = {.file_name = path,
+                        .mtime =
+                            (guint64)st->st_mtim.tv_sec * G_GUINT64_CONSTANT(1000000000) + (guint64)st->st_mtim.tv_nsec,
+                        .secrets = options->secrets};
+    if (options->read_write) {
+        g_set_error(error, OBJMODEL_ERROR, OBJMODEL_ERROR_READ_ONLY, "-o rw: '%s' is a dump, which never changes",
+                    path);
+        return NULL;
+    }
+    Source *source = dump_source_new(text->str, text->len, &dump, error);
+    if (!source)
+        g_prefix_error(error, "cannot read '%s': ", path);
+    return source;
+}
+
+static Source *open_model(const char *path, const GString *text, GError **error)
+{
+    g_autoptr(VmConfig) config = text ? vm_config_from_json(text->str, text->len, error) : vm_config_new();
+    Source *source = config ? model_source_new(config, error) : NULL;
+    if (!source && path)
+        g_prefix_error(error, "cannot read '%s': ", path);
+    return source;
+}
+
+Source *source_open(const char *spec, const OpenOptions *options, GError **error)
+{
+    struct stat st;
+    gboolean exists = spec && stat(spec, &st) == 0;
+    if (!spec || (!exists && !strcmp(spec, "model")))
+        return open_model(NULL, NULL, error);
+    if (exists && S_ISSOCK(st.st_mode)) {
+        g_set_error(error, OBJMODEL_ERROR, OBJMODEL_ERROR_FAILED,
+                    "cannot attach to '%s': this version reads dumps and the built-in VM only", spec);
+        return NULL;
+    }
+    GString *text = read_file(spec, &st, error);
+    if (!text)
+        return NULL;
+    Source *source = dump_recognise(text->str, text->len) ? open_dump(spec, text, &st, options, error)
+                                                          : open_model(spec, text, error);
+    g_string_free(text, TRUE);
+    return source;
+}
