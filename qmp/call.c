@@ -1,0 +1,253 @@
+/* SPDX-License-Identifier: MIT */
+/* See command.h and call.h. */
+#include "qmp/call.h"
+
+#include <stdarg.h>
+
+#include "qmp/registry.h"
+#include "qmp/session.h"
+
+struct QmpCall {
+    /* Constant. */
+    QmpRequest request;
+    QmpMailbox *mailbox;
+    const QmpCommand *command;
+    void *context;
+    void *args;
+    GThread *thread; /* the session's */
+
+    /* The handler's, and of whomever it gave the call to; in the end the session's. */
+    GString *reply;
+    gsize result_offset;
+
+    /* The session's thread only. */
+    QmpSession *session; /* NULL: it is gone */
+};
+
+struct QmpMailbox {
+    gatomicrefcount refs;
+    GMutex lock;
+    void (*wake)(void *opaque); /* NULL: closed; under lock, as the rest */
+    void *opaque;
+    GPtrArray *calls; /* QmpCall, in the order of their replies */
+};
+
+static void call_free(QmpCall *call)
+{
+    if (call->args != NULL) {
+        qmp_args_clear(call->command->args, call->args);
+        g_free(call->args);
+    }
+    if (call->reply != NULL) {
+        g_string_free(call->reply, TRUE);
+    }
+    qmp_request_clear(&call->request);
+    qmp_mailbox_unref(call->mailbox);
+    g_free(call);
+}
+
+/* The reply is complete: it goes to the session, and the call is gone. */
+static void call_deliver(QmpCall *call)
+{
+    if (call->session != NULL) {
+        qmp_session_reply(call->session, call, g_string_free_to_bytes(g_steal_pointer(&call->reply)));
+    }
+    call_free(call);
+}
+
+/* ---- the mailbox ---- */
+
+QmpMailbox *qmp_mailbox_new(void (*wake)(void *opaque), void *opaque)
+{
+    QmpMailbox *mailbox = g_new0(QmpMailbox, 1);
+
+    g_atomic_ref_count_init(&mailbox->refs);
+    g_mutex_init(&mailbox->lock);
+    mailbox->wake = wake;
+    mailbox->opaque = opaque;
+    mailbox->calls = g_ptr_array_new();
+    return mailbox;
+}
+
+QmpMailbox *qmp_mailbox_ref(QmpMailbox *mailbox)
+{
+    g_atomic_ref_count_inc(&mailbox->refs);
+    return mailbox;
+}
+
+void qmp_mailbox_unref(QmpMailbox *mailbox)
+{
+    if (mailbox == NULL || !g_atomic_ref_count_dec(&mailbox->refs)) {
+        return;
+    }
+    g_ptr_array_unref(mailbox->calls);
+    g_mutex_clear(&mailbox->lock);
+    g_free(mailbox);
+}
+
+static GPtrArray *mailbox_take(QmpMailbox *mailbox, gboolean close)
+{
+    GPtrArray *calls;
+
+    g_mutex_lock(&mailbox->lock);
+    calls = mailbox->calls;
+    mailbox->calls = g_ptr_array_new();
+    if (close) {
+        mailbox->wake = NULL;
+    }
+    g_mutex_unlock(&mailbox->lock);
+    return calls;
+}
+
+void qmp_mailbox_close(QmpMailbox *mailbox)
+{
+    g_autoptr(GPtrArray) calls = mailbox_take(mailbox, TRUE);
+
+    for (guint i = 0; i < calls->len; i++) {
+        call_free(g_ptr_array_index(calls, i));
+    }
+}
+
+void qmp_mailbox_deliver(QmpMailbox *mailbox, void (*delivered)(QmpSession *session, void *opaque), void *opaque)
+{
+    g_autoptr(GPtrArray) calls = mailbox_take(mailbox, FALSE);
+
+    for (guint i = 0; i < calls->len; i++) {
+        QmpCall *call = g_ptr_array_index(calls, i);
+        QmpSession *session = call->session;
+
+        call_deliver(call);
+        if (session != NULL) {
+            delivered(session, opaque);
+        }
+    }
+}
+
+static void mailbox_post(QmpCall *call)
+{
+    g_autoptr(QmpMailbox) mailbox = qmp_mailbox_ref(call->mailbox);
+    gboolean closed;
+
+    g_mutex_lock(&mailbox->lock);
+    closed = mailbox->wake == NULL;
+    if (!closed) {
+        g_ptr_array_add(mailbox->calls, call);
+        mailbox->wake(mailbox->opaque);
+    }
+    g_mutex_unlock(&mailbox->lock);
+    if (closed) {
+        call_free(call);
+    }
+}
+
+/* ---- what handlers use ---- */
+
+void *qmp_call_context(QmpCall *call)
+{
+    return call->context;
+}
+
+JsonSlice qmp_call_arguments(QmpCall *call)
+{
+    return call->request.arguments;
+}
+
+GString *qmp_call_result(QmpCall *call)
+{
+    return call->reply;
+}
+
+static void call_replied(QmpCall *call)
+{
+    if (call->thread == g_thread_self() && call->session != NULL && qmp_session_executes(call->session, call)) {
+        call_deliver(call);
+    } else {
+        mailbox_post(call);
+    }
+}
+
+void qmp_call_return(QmpCall *call)
+{
+    if (call->reply->len == call->result_offset) {
+        g_string_append(call->reply, "{}");
+    }
+    qmp_append_return_end(call->reply, call->request.id);
+    call_replied(call);
+}
+
+void qmp_call_fail(QmpCall *call, const GError *error)
+{
+    g_string_truncate(call->reply, 0);
+    qmp_append_error(call->reply, error, call->request.id);
+    call_replied(call);
+}
+
+void qmp_call_fail_new(QmpCall *call, GQuark domain, int code, const char *format, ...)
+{
+    g_autoptr(GError) error = NULL;
+    va_list args;
+
+    va_start(args, format);
+    error = g_error_new_valist(domain, code, format, args);
+    va_end(args);
+    qmp_call_fail(call, error);
+}
+
+/* ---- what the session uses ---- */
+
+QmpSession *qmp_call_session(QmpCall *call)
+{
+    return call->session;
+}
+
+void qmp_call_orphan(QmpCall *call)
+{
+    call->session = NULL;
+}
+
+/* Finds the command and fills its arguments. */
+static gboolean call_prepare(QmpCall *call, const QmpRegistry *commands, GError **error)
+{
+    const char *name = call->request.command, *hint = qmp_registry_hint(commands);
+    const QmpCommand *command = qmp_registry_find(commands, name, &call->context);
+
+    if (command == NULL) {
+        g_set_error(error, QMP_ERROR, QMP_ERROR_COMMAND_NOT_FOUND, "there is no command '%.64s'%s%s", name,
+                    hint != NULL ? ": " : "", hint != NULL ? hint : "");
+        return FALSE;
+    }
+    if (call->request.oob && !(command->flags & QMP_COMMAND_OOB)) {
+        g_set_error(error, QMP_ERROR, QMP_ERROR_GENERIC, "'%s' cannot be executed out of band", name);
+        return FALSE;
+    }
+    call->command = command;
+    call->args = g_malloc0(MAX(command->args_size, 1));
+    return qmp_args_fill(command->args, call->request.arguments, command->flags & QMP_COMMAND_OPEN_ARGS, call->args,
+                         error);
+}
+
+QmpCall *qmp_call_new(QmpSession *session, QmpMailbox *mailbox, QmpRequest *request)
+{
+    QmpCall *call = g_new0(QmpCall, 1);
+
+    call->request = *request;
+    *request = (QmpRequest){0};
+    call->mailbox = qmp_mailbox_ref(mailbox);
+    call->thread = g_thread_self();
+    call->session = session;
+    call->reply = g_string_new(NULL);
+    qmp_append_return(call->reply);
+    call->result_offset = call->reply->len;
+    return call;
+}
+
+void qmp_call_execute(QmpCall *call, const QmpRegistry *commands)
+{
+    g_autoptr(GError) error = NULL;
+
+    if (call_prepare(call, commands, &error)) {
+        call->command->handler(call, call->args);
+    } else {
+        qmp_call_fail(call, error);
+    }
+}

@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Calls, as the session sees them. A call is made by a session on its thread (the monitor's)
+ * and replied to on any: a reply that does not come while the handler runs goes through the
+ * mailbox of that thread, and to the session if it is still there.
+ */
+#pragma once
+
+#include "qmp/command.h"
+
+typedef struct QmpSession QmpSession;
+
+/* ---- the mailbox: replies from other threads ---- */
+
+typedef struct QmpMailbox QmpMailbox;
+
+/* wake is called (on any thread) when there is something to take. */
+QmpMailbox *qmp_mailbox_new(void (*wake)(void *opaque), void *opaque);
+QmpMailbox *qmp_mailbox_ref(QmpMailbox *mailbox);
+void qmp_mailbox_unref(QmpMailbox *mailbox);
+G_DEFINE_AUTOPTR_CLEANUP_FUNC(QmpMailbox, qmp_mailbox_unref)
+/* From now on what is posted is thrown away, and wake is not called any more. */
+void qmp_mailbox_close(QmpMailbox *mailbox);
+/* Hands each call that was replied to over to its session, and tells whose it is. */
+void qmp_mailbox_deliver(QmpMailbox *mailbox, void (*delivered)(QmpSession *session, void *opaque), void *opaque);
+
+/* ---- calls ---- */
+
+/* Takes the request over. */
+QmpCall *qmp_call_new(QmpSession *session, QmpMailbox *mailbox, QmpRequest *request);
+/* Finds the command and lets it reply; the call may be gone afterwards. */
+void qmp_call_execute(QmpCall *call, const QmpRegistry *commands);
+/* The session that made it. */
+QmpSession *qmp_call_session(QmpCall *call);
+/* The session goes away: the reply, when it comes, is thrown away. */
+void qmp_call_orphan(QmpCall *call);

@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Commands: one is one row of a table and one function. A registry is the set of what a
+ * server offers; its order is that of query-commands. A call is one command being executed.
+ *
+ * Registries are filled by one thread before the server starts, and constant from then on.
+ * A handler runs on the monitor thread and must not wait; it replies exactly once, with
+ * qmp_call_return() or qmp_call_fail(), at once or later and then on any thread.
+ */
+#pragma once
+
+#include "qmp/args.h"
+#include "qmp/message.h"
+
+/* ---- calls ---- */
+
+typedef struct QmpCall QmpCall;
+
+/* What was given to qmp_registry_add() with the table that has the command. */
+void *qmp_call_context(QmpCall *call);
+/* All arguments as the client sent them (compact); absent where it sent none. Lives as
+ * long as the call. */
+JsonSlice qmp_call_arguments(QmpCall *call);
+/* Where the return value is to be appended, whole, before qmp_call_return(). Nothing
+ * appended: the return value is {}. */
+GString *qmp_call_result(QmpCall *call);
+
+/* The reply. The call, and the args that its handler got, are gone afterwards. */
+void qmp_call_return(QmpCall *call);
+void qmp_call_fail(QmpCall *call, const GError *error);
+void qmp_call_fail_new(QmpCall *call, GQuark domain, int code, const char *format, ...) G_GNUC_PRINTF(4, 5);
+
+/* ---- commands and events ---- */
+
+typedef enum QmpCommandFlags {
+    QMP_COMMAND_OOB = 1 << 0,       /* may be executed out of band */
+    QMP_COMMAND_OPEN_ARGS = 1 << 1, /* takes arguments beside those of the table */
+} QmpCommandFlags;
+
+typedef struct QmpCommand {
+    const char *name;
+    /* args: the struct that the table fills; lives as long as the call. */
+    void (*handler)(QmpCall *call, const void *args);
+    const QmpArg *args; /* ends with { 0 }; NULL: none */
+    gsize args_size;
+    const QmpType *arg_type; /* for the schema; NULL: as the table says */
+    const QmpType *ret;      /* NULL: {} */
+    QmpCommandFlags flags;
+} QmpCommand;
+
+typedef struct QmpEvent {
+    const char *name;
+    const QmpType *data; /* NULL: none */
+    guint interval_ms;   /* at most one in so many milliseconds is sent, the last of them; 0: all */
+} QmpEvent;
+
+/* ---- registries ---- */
+
+typedef struct QmpRegistry QmpRegistry;
+
+/* Has what every server offers: qmp_capabilities, query-version, query-commands,
+ * query-qmp-schema. */
+QmpRegistry *qmp_registry_new(const QmpVersion *version);
+QmpRegistry *qmp_registry_ref(QmpRegistry *registry);
+void qmp_registry_unref(QmpRegistry *registry);
+G_DEFINE_AUTOPTR_CLEANUP_FUNC(QmpRegistry, qmp_registry_unref)
+
+/* Tables end with { 0 } and must outlive the registry. */
+void qmp_registry_add(QmpRegistry *registry, const QmpCommand *table, void *context);
+void qmp_registry_add_one(QmpRegistry *registry, const QmpCommand *command, void *context);
+void qmp_registry_add_events(QmpRegistry *registry, const QmpEvent *table);
+
+const QmpVersion *qmp_registry_version(const QmpRegistry *registry);
+/* The command, and its context; NULL where it is not offered. */
+const QmpCommand *qmp_registry_find(const QmpRegistry *registry, const char *name, void **ret_context);
+/* NULL where no table has it. */
+const QmpEvent *qmp_registry_find_event(const QmpRegistry *registry, const char *name);

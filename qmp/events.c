@@ -1,0 +1,134 @@
+/* SPDX-License-Identifier: MIT */
+/* See events.h. All state is under one lock, which is held for moments only. */
+#include "qmp/events.h"
+
+#include <string.h>
+
+struct QmpEvents {
+    QmpRegistry *registry;
+    void (*wake)(void *opaque);
+    void *opaque;
+
+    GMutex lock;
+    GString *due;          /* messages that can be sent */
+    GHashTable *held_back; /* "NAME/ABOUT" -> Interval, those that run */
+};
+
+/* An interval in which one event of a kind was sent already. */
+typedef struct Interval {
+    gint64 end; /* monotonic, microseconds */
+    gint64 length;
+    GString *last; /* the message to be sent at its end, or NULL */
+} Interval;
+
+static void interval_free(gpointer data)
+{
+    Interval *interval = data;
+
+    if (interval->last != NULL) {
+        g_string_free(interval->last, TRUE);
+    }
+    g_free(interval);
+}
+
+QmpEvents *qmp_events_new(QmpRegistry *registry, void (*wake)(void *opaque), void *opaque)
+{
+    QmpEvents *events = g_new0(QmpEvents, 1);
+
+    events->registry = qmp_registry_ref(registry);
+    events->wake = wake;
+    events->opaque = opaque;
+    g_mutex_init(&events->lock);
+    events->due = g_string_new(NULL);
+    events->held_back = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, interval_free);
+    return events;
+}
+
+void qmp_events_free(QmpEvents *events)
+{
+    if (events == NULL) {
+        return;
+    }
+    g_hash_table_unref(events->held_back);
+    g_string_free(events->due, TRUE);
+    g_mutex_clear(&events->lock);
+    qmp_registry_unref(events->registry);
+    g_free(events);
+}
+
+/* Under lock: puts a message where it belongs; takes it over. */
+static void events_put(QmpEvents *events, const char *name, const char *about, guint interval_ms, GString *message)
+{
+    g_autofree char *key = g_strdup_printf("%s/%s", name, about != NULL ? about : "");
+    Interval *interval = interval_ms > 0 ? g_hash_table_lookup(events->held_back, key) : NULL;
+
+    if (interval != NULL) {
+        if (interval->last != NULL) {
+            g_string_free(interval->last, TRUE);
+        }
+        interval->last = message;
+        return;
+    }
+    if (interval_ms > 0) {
+        interval = g_new0(Interval, 1);
+        interval->length = (gint64)interval_ms * 1000;
+        interval->end = g_get_monotonic_time() + interval->length;
+        g_hash_table_insert(events->held_back, g_steal_pointer(&key), interval);
+    }
+    g_string_append_len(events->due, message->str, (gssize)message->len);
+    g_string_free(message, TRUE);
+}
+
+void qmp_events_emit(QmpEvents *events, const char *name, JsonSlice data, const char *about)
+{
+    const QmpEvent *event = qmp_registry_find_event(events->registry, name);
+    GString *message = g_string_new(NULL);
+    gboolean asleep;
+
+    qmp_append_event(message, name, data, g_get_real_time());
+    g_mutex_lock(&events->lock);
+    asleep = events->due->len == 0;
+    events_put(events, name, about, event != NULL ? event->interval_ms : 0, message);
+    asleep = asleep && events->due->len > 0;
+    g_mutex_unlock(&events->lock);
+    if (asleep) {
+        events->wake(events->opaque);
+    }
+}
+
+/* Under lock: the intervals that have ended. Returns the end of the next one, or -1. */
+static gint64 events_end_intervals(QmpEvents *events, gint64 now)
+{
+    GHashTableIter iter;
+    gpointer value;
+    gint64 next = -1;
+
+    g_hash_table_iter_init(&iter, events->held_back);
+    while (g_hash_table_iter_next(&iter, NULL, &value)) {
+        Interval *interval = value;
+
+        if (interval->end <= now && interval->last == NULL) {
+            g_hash_table_iter_remove(&iter);
+            continue;
+        }
+        if (interval->end <= now) {
+            g_string_append_len(events->due, interval->last->str, (gssize)interval->last->len);
+            g_string_free(g_steal_pointer(&interval->last), TRUE);
+            interval->end = now + interval->length;
+        }
+        next = next < 0 ? interval->end : MIN(next, interval->end);
+    }
+    return next;
+}
+
+gint64 qmp_events_take(QmpEvents *events, gint64 now, GString *out)
+{
+    gint64 next;
+
+    g_mutex_lock(&events->lock);
+    next = events_end_intervals(events, now);
+    g_string_append_len(out, events->due->str, (gssize)events->due->len);
+    g_string_truncate(events->due, 0);
+    g_mutex_unlock(&events->lock);
+    return next;
+}

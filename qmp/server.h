@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The QMP server: a UNIX socket, and a thread of its own (the monitor) that serves all its
+ * clients. None of them can hold up another: nothing is waited for, everybody gets a small
+ * turn, and who does not read is dropped in the end. The main loop of the VM has no part in it.
+ */
+#pragma once
+
+#include "qmp/command.h"
+
+/* A client that is so many bytes behind with reading is dropped; the message that is
+ * being sent does not count. */
+#define QMP_BACKLOG_MAX ((gsize)64 << 20)
+/* So many clients at once; more wait until one leaves. */
+#define QMP_CLIENTS_MAX 4096
+
+typedef struct QmpServer QmpServer;
+
+/* path NULL: no socket, the events alone. Listens from now on, but serves only after
+ * qmp_server_start(), so that a daemon can fork in between. */
+QmpServer *qmp_server_new(const char *path, QmpRegistry *registry, GError **error);
+void qmp_server_start(QmpServer *server);
+/* Sends what can be sent at once, and ends it. Calls under way are forgotten: their
+ * handlers may still reply. */
+void qmp_server_free(QmpServer *server);
+G_DEFINE_AUTOPTR_CLEANUP_FUNC(QmpServer, qmp_server_free)
+
+/* Before the start: `sink` gets the text of events, whole lines, on the monitor thread. */
+void qmp_server_set_event_sink(QmpServer *server, void (*sink)(const char *text, gsize length, void *opaque),
+                               void *opaque);
+
+/* Any thread, from qmp_server_new() on. See qmp_events_emit(). */
+void qmp_server_emit(QmpServer *server, const char *event, JsonSlice data, const char *about);

@@ -1,0 +1,343 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * See session.h. Which state a session is in is told by the table that is current: before
+ * negotiation it has qmp_capabilities alone, then all that the server offers.
+ */
+#include "qmp/session.h"
+
+#include <string.h>
+
+#include "qmp/registry.h"
+
+/* With out-of-band execution a client can send on while a command is under way; so many
+ * requests wait at most, as in QEMU. */
+#define WAITING_MAX 8
+
+/* What was read and waits for its turn: a request, or the error that it has become. */
+typedef struct Item {
+    QmpRequest request;
+    GError *error;
+} Item;
+
+struct QmpSession {
+    void *opaque;
+    QmpMailbox *mailbox;
+    QmpRegistry *offered;        /* after negotiation */
+    const QmpRegistry *commands; /* now */
+    gboolean oob;
+
+    Framer *framer;
+    GQueue waiting;     /* Item */
+    QmpCall *in_band;   /* the call that all others wait for, or NULL */
+    GPtrArray *calls;   /* all that are under way */
+    QmpCall *executing; /* whose handler is running */
+
+    GQueue output;   /* GBytes */
+    gsize head_sent; /* bytes of the first one that were sent */
+    gsize unsent;    /* of all */
+};
+
+static void item_free(gpointer data)
+{
+    Item *item = data;
+
+    qmp_request_clear(&item->request);
+    g_clear_error(&item->error);
+    g_free(item);
+}
+
+/* ---- negotiation ---- */
+
+/* Of the values in `enable`, only "oob" is known. */
+static gboolean negotiate_oob(JsonSlice enable, gboolean *ret_oob, GError **error)
+{
+    JsonSlice value;
+    JsonWalk walk;
+
+    if (enable.length == 0) {
+        return TRUE;
+    }
+    walk = json_walk(enable);
+    while (json_walk_element(&walk, &value)) {
+        if (!json_string_is(value, "oob")) {
+            g_set_error(error, QMP_ERROR, QMP_ERROR_GENERIC, "there is no capability %.*s", (int)MIN(value.length, 64),
+                        value.text);
+            return FALSE;
+        }
+        *ret_oob = TRUE;
+    }
+    return TRUE;
+}
+
+static void negotiate(QmpCall *call, const void *data)
+{
+    const QmpCapabilitiesArgs *args = data;
+    QmpSession *session = qmp_call_session(call);
+    g_autoptr(GError) error = NULL;
+    gboolean oob = FALSE;
+
+    if (!negotiate_oob(args->enable, &oob, &error)) {
+        qmp_call_fail(call, error);
+        return;
+    }
+    session->oob = oob;
+    session->commands = session->offered;
+    qmp_call_return(call);
+}
+
+static const QmpCommand negotiation_commands[] = {
+    {.name = "qmp_capabilities",
+     .handler = negotiate,
+     .args = qmp_capabilities_args,
+     .args_size = sizeof(QmpCapabilitiesArgs)},
+    {0},
+};
+
+/* The table before negotiation, the same for all sessions of the process. */
+static gpointer make_negotiation(gpointer data)
+{
+    QmpRegistry *registry = qmp_registry_new_bare(data, "capabilities must be negotiated first, by 'qmp_capabilities'");
+
+    qmp_registry_add(registry, negotiation_commands, NULL);
+    return registry;
+}
+
+static const QmpRegistry *negotiation_registry(void)
+{
+    static GOnce once = G_ONCE_INIT;
+    static QmpVersion none = {.package = ""};
+
+    return g_once(&once, make_negotiation, &none);
+}
+
+/* ---- life ---- */
+
+QmpSession *qmp_session_new(QmpRegistry *registry, QmpMailbox *mailbox, void *opaque)
+{
+    QmpSession *session = g_new0(QmpSession, 1);
+    GString *greeting = g_string_new(NULL);
+
+    session->opaque = opaque;
+    session->mailbox = qmp_mailbox_ref(mailbox);
+    session->offered = qmp_registry_ref(registry);
+    session->commands = negotiation_registry();
+    session->framer = framer_new(QMP_MESSAGE_BYTES_MAX);
+    session->calls = g_ptr_array_new();
+    g_queue_init(&session->waiting);
+    g_queue_init(&session->output);
+    qmp_append_greeting(greeting, qmp_registry_version(registry));
+    qmp_session_send(session, g_string_free_to_bytes(greeting));
+    return session;
+}
+
+void qmp_session_free(QmpSession *session)
+{
+    if (session == NULL) {
+        return;
+    }
+    for (guint i = 0; i < session->calls->len; i++) {
+        qmp_call_orphan(g_ptr_array_index(session->calls, i));
+    }
+    g_ptr_array_unref(session->calls);
+    g_queue_clear_full(&session->waiting, item_free);
+    g_queue_clear_full(&session->output, (GDestroyNotify)g_bytes_unref);
+    framer_free(session->framer);
+    qmp_registry_unref(session->offered);
+    qmp_mailbox_unref(session->mailbox);
+    g_free(session);
+}
+
+void *qmp_session_opaque(const QmpSession *session)
+{
+    return session->opaque;
+}
+
+Framer *qmp_session_framer(QmpSession *session)
+{
+    return session->framer;
+}
+
+gboolean qmp_session_is_negotiated(const QmpSession *session)
+{
+    return session->commands == session->offered;
+}
+
+/* ---- executing ---- */
+
+gboolean qmp_session_executes(const QmpSession *session, const QmpCall *call)
+{
+    return session->executing == call;
+}
+
+void qmp_session_reply(QmpSession *session, const QmpCall *call, GBytes *text)
+{
+    if (session->in_band == call) {
+        session->in_band = NULL;
+    }
+    if (session->executing == call) {
+        session->executing = NULL;
+    }
+    g_ptr_array_remove_fast(session->calls, (void *)(guintptr)call);
+    qmp_session_send(session, text);
+}
+
+static void session_execute(QmpSession *session, QmpRequest *request, gboolean in_band)
+{
+    QmpCall *call = qmp_call_new(session, session->mailbox, request);
+
+    g_ptr_array_add(session->calls, call);
+    if (in_band) {
+        session->in_band = call;
+    }
+    session->executing = call;
+    qmp_call_execute(call, session->commands);
+    session->executing = NULL;
+}
+
+static void session_send_error(QmpSession *session, const GError *error, JsonSlice id)
+{
+    GString *text = g_string_new(NULL);
+
+    qmp_append_error(text, error, id);
+    qmp_session_send(session, g_string_free_to_bytes(text));
+}
+
+/* Handles one in its turn. */
+static void session_handle(QmpSession *session, Item *item)
+{
+    if (item->error != NULL) {
+        session_send_error(session, item->error, item->request.id);
+    } else if (item->request.oob && !session->oob) {
+        g_autoptr(GError) error = g_error_new_literal(QMP_ERROR, QMP_ERROR_GENERIC,
+                                                      "out-of-band execution was not enabled, by 'qmp_capabilities'");
+
+        session_send_error(session, error, item->request.id);
+    } else {
+        session_execute(session, &item->request, !item->request.oob);
+    }
+    item_free(item);
+}
+
+/* The next message, or NULL where there is none yet. */
+static Item *session_read(QmpSession *session)
+{
+    const char *problem;
+    JsonSlice message;
+    Item *item;
+
+    switch (framer_next(session->framer, &message, &problem)) {
+    case FRAMER_MESSAGE:
+        item = g_new0(Item, 1);
+        qmp_request_parse(&item->request, message, &item->error);
+        return item;
+    case FRAMER_ERROR:
+        item = g_new0(Item, 1);
+        item->error = g_error_new_literal(QMP_ERROR, QMP_ERROR_GENERIC, problem);
+        return item;
+    case FRAMER_MORE:
+    default:
+        return NULL;
+    }
+}
+
+/* Whether another message may be read: while a call is under way, only to look for one
+ * that is to be executed out of band. */
+static gboolean session_may_read(const QmpSession *session)
+{
+    return session->in_band == NULL || (session->oob && g_queue_get_length((GQueue *)&session->waiting) < WAITING_MAX);
+}
+
+/* Handles one message. FALSE where there is none that can be handled now. */
+static gboolean session_step(QmpSession *session)
+{
+    Item *item;
+
+    if (session->unsent >= QMP_OUTPUT_PAUSE) {
+        return FALSE;
+    }
+    if (session->in_band == NULL && !g_queue_is_empty(&session->waiting)) {
+        session_handle(session, g_queue_pop_head(&session->waiting));
+        return TRUE;
+    }
+    if (!session_may_read(session)) {
+        return FALSE;
+    }
+    item = session_read(session);
+    if (item == NULL) {
+        return FALSE;
+    }
+    if (session->in_band != NULL && !(item->error == NULL && item->request.oob)) {
+        g_queue_push_tail(&session->waiting, item);
+    } else {
+        session_handle(session, item);
+    }
+    return TRUE;
+}
+
+gboolean qmp_session_run(QmpSession *session, guint budget)
+{
+    for (guint i = 0; i < budget; i++) {
+        if (!session_step(session)) {
+            return FALSE;
+        }
+    }
+    return TRUE;
+}
+
+gboolean qmp_session_is_idle(const QmpSession *session)
+{
+    return session->calls->len == 0 && g_queue_is_empty((GQueue *)&session->waiting);
+}
+
+/* ---- output ---- */
+
+void qmp_session_send(QmpSession *session, GBytes *text)
+{
+    session->unsent += g_bytes_get_size(text);
+    g_queue_push_tail(&session->output, text);
+}
+
+guint qmp_session_output(const QmpSession *session, struct iovec *pieces, guint n)
+{
+    gsize skip = session->head_sent;
+    guint i = 0;
+
+    for (const GList *link = session->output.head; link != NULL && i < n; link = link->next, i++) {
+        gsize size;
+        const char *data = g_bytes_get_data(link->data, &size);
+
+        pieces[i].iov_base = (void *)(guintptr)(data + skip);
+        pieces[i].iov_len = size - skip;
+        skip = 0;
+    }
+    return i;
+}
+
+void qmp_session_sent(QmpSession *session, gsize n)
+{
+    session->unsent -= n;
+    n += session->head_sent;
+    while (!g_queue_is_empty(&session->output)) {
+        GBytes *head = g_queue_peek_head(&session->output);
+        gsize size = g_bytes_get_size(head);
+
+        if (n < size) {
+            break;
+        }
+        n -= size;
+        g_bytes_unref(g_queue_pop_head(&session->output));
+    }
+    session->head_sent = n;
+}
+
+gsize qmp_session_unsent(const QmpSession *session)
+{
+    return session->unsent;
+}
+
+gsize qmp_session_backlog(const QmpSession *session)
+{
+    GBytes *head = g_queue_peek_head((GQueue *)&session->output);
+
+    return head != NULL ? session->unsent - (g_bytes_get_size(head) - session->head_sent) : 0;
+}

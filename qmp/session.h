@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * A session: what one client has said and is to be told, without the socket. Bytes are
+ * put into its framer, qmp_session_run() executes what they ask for, and the output is
+ * taken from it. Replies come in the order of the requests, except those executed out of
+ * band. All on one thread (the monitor's), but for replies of handlers (call.h).
+ */
+#pragma once
+
+#include <sys/uio.h>
+
+#include "qmp/call.h"
+#include "qmp/framing.h"
+
+/* Above so many bytes of output not yet sent, nothing more is executed for the client. */
+#define QMP_OUTPUT_PAUSE ((gsize)1 << 20)
+
+QmpSession *qmp_session_new(QmpRegistry *registry, QmpMailbox *mailbox, void *opaque);
+/* Calls that are under way go on; their replies are thrown away. */
+void qmp_session_free(QmpSession *session);
+G_DEFINE_AUTOPTR_CLEANUP_FUNC(QmpSession, qmp_session_free)
+void *qmp_session_opaque(const QmpSession *session);
+
+/* ---- in ---- */
+
+Framer *qmp_session_framer(QmpSession *session);
+/* Handles up to `budget` messages. TRUE where it stopped for the budget alone. */
+gboolean qmp_session_run(QmpSession *session, guint budget);
+/* Whether nothing is under way or waiting (apart from output). */
+gboolean qmp_session_is_idle(const QmpSession *session);
+
+/* ---- out ---- */
+
+/* Text to be sent in between: events, only where capabilities have been negotiated. */
+void qmp_session_send(QmpSession *session, GBytes *text);
+gboolean qmp_session_is_negotiated(const QmpSession *session);
+/* What is to be sent next, as up to n pieces; returns their number. Then, how many bytes
+ * of it were sent. */
+guint qmp_session_output(const QmpSession *session, struct iovec *pieces, guint n);
+void qmp_session_sent(QmpSession *session, gsize n);
+/* Bytes that are still to be sent: all, and without the message under way. */
+gsize qmp_session_unsent(const QmpSession *session);
+gsize qmp_session_backlog(const QmpSession *session);
+
+/* ---- for call.c ---- */
+
+/* Whether the handler of this call is running now. */
+gboolean qmp_session_executes(const QmpSession *session, const QmpCall *call);
+/* The call has its reply, which is taken over. */
+void qmp_session_reply(QmpSession *session, const QmpCall *call, GBytes *text);

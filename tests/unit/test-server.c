@@ -1,0 +1,516 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * qmp/server.c, with listener.c, events.c and client.c: real sockets, many clients, bad
+ * ones among them. What one session says is test-session.c's.
+ */
+#include <errno.h>
+#include <gio/gio.h>
+#include <glib/gstdio.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "qmp/client.h"
+#include "qmp/server.h"
+
+#define TIMEOUT_MS 20000
+
+/* ---- what is served ---- */
+
+static GMutex held_lock;
+static GPtrArray *held; /* QmpCall: those of `hold` */
+
+static void echo(QmpCall *call, const void *args G_GNUC_UNUSED)
+{
+    if (qmp_call_arguments(call).length > 0) {
+        json_append_slice(qmp_call_result(call), qmp_call_arguments(call));
+    }
+    qmp_call_return(call);
+}
+
+typedef struct BigArgs {
+    gint64 size;
+} BigArgs;
+
+static const QmpArg big_args[] = {QMP_ARG(BigArgs, size, "size", qmp_int), {0}};
+
+static void big(QmpCall *call, const void *data)
+{
+    const BigArgs *args = data;
+    g_autofree char *text = g_strnfill((gsize)args->size, 'b');
+
+    json_append_string(qmp_call_result(call), text, -1);
+    qmp_call_return(call);
+}
+
+static void hold(QmpCall *call, const void *args G_GNUC_UNUSED)
+{
+    g_mutex_lock(&held_lock);
+    g_ptr_array_add(held, call);
+    g_mutex_unlock(&held_lock);
+}
+
+static void reply_held(void)
+{
+    g_mutex_lock(&held_lock);
+    for (guint i = 0; i < held->len; i++) {
+        qmp_call_return(g_ptr_array_index(held, i));
+    }
+    g_ptr_array_set_size(held, 0);
+    g_mutex_unlock(&held_lock);
+}
+
+static guint n_held(void)
+{
+    guint n;
+
+    g_mutex_lock(&held_lock);
+    n = held->len;
+    g_mutex_unlock(&held_lock);
+    return n;
+}
+
+static const QmpCommand commands[] = {
+    {.name = "echo", .handler = echo, .flags = QMP_COMMAND_OPEN_ARGS},
+    {.name = "big", .handler = big, .args = big_args, .args_size = sizeof(BigArgs)},
+    {.name = "hold", .handler = hold},
+    {0},
+};
+
+static const QmpEvent events[] = {{.name = "TICK"}, {.name = "SLOW", .interval_ms = 200}, {0}};
+
+typedef struct Fixture {
+    char *folder, *path;
+    QmpServer *server;
+} Fixture;
+
+static QmpServer *new_server(const char *path, GError **error)
+{
+    static const QmpVersion version = {11, 1, 0, ""};
+    g_autoptr(QmpRegistry) registry = qmp_registry_new(&version);
+
+    qmp_registry_add(registry, commands, NULL);
+    qmp_registry_add_events(registry, events);
+    return qmp_server_new(path, registry, error);
+}
+
+static void set_up(Fixture *f, gconstpointer data G_GNUC_UNUSED)
+{
+    g_autoptr(GError) error = NULL;
+
+    held = g_ptr_array_new();
+    f->folder = g_dir_make_tmp("qmp-XXXXXX", NULL);
+    f->path = g_build_filename(f->folder, "new", "sock", NULL);
+    f->server = new_server(f->path, &error);
+    g_assert_no_error(error);
+    qmp_server_start(f->server);
+}
+
+static void tear_down(Fixture *f, gconstpointer data G_GNUC_UNUSED)
+{
+    g_autofree char *inner = g_path_get_dirname(f->path);
+
+    qmp_server_free(f->server);
+    reply_held();
+    g_ptr_array_unref(held);
+    g_assert_cmpint(g_access(f->path, F_OK), ==, -1);
+    g_assert_cmpint(g_rmdir(inner), ==, 0);
+    g_assert_cmpint(g_rmdir(f->folder), ==, 0);
+    g_free(f->folder);
+    g_free(f->path);
+}
+
+static JsonSlice slice(const char *text)
+{
+    return (JsonSlice){text, text != NULL ? strlen(text) : 0};
+}
+
+static QmpClient *connect_client(const Fixture *f)
+{
+    g_autoptr(GError) error = NULL;
+    QmpClient *client = qmp_client_new(f->path, TIMEOUT_MS, &error);
+
+    g_assert_no_error(error);
+    return client;
+}
+
+/* A bare socket, for what a QmpClient would not do. */
+static int connect_raw(const Fixture *f)
+{
+    struct sockaddr_un address = {.sun_family = AF_UNIX};
+    int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+    g_strlcpy(address.sun_path, f->path, sizeof address.sun_path);
+    g_assert_cmpint(connect(fd, (struct sockaddr *)&address, sizeof address), ==, 0);
+    return fd;
+}
+
+static void send_raw(int fd, const char *text)
+{
+    g_assert_cmpint(send(fd, text, strlen(text), MSG_NOSIGNAL), ==, (gssize)strlen(text));
+}
+
+/* All until the server closes. */
+static char *read_raw(int fd)
+{
+    GString *out = g_string_new(NULL);
+    char buffer[65536];
+    gssize n;
+
+    while ((n = recv(fd, buffer, sizeof buffer, 0)) > 0) {
+        g_string_append_len(out, buffer, n);
+    }
+    g_assert_cmpint(n, ==, 0);
+    return g_string_free(out, FALSE);
+}
+
+/* A client that must be answered, however the others behave. Returns how long it took. */
+static gint64 assert_served(QmpClient *client)
+{
+    gint64 start = g_get_monotonic_time();
+    g_autoptr(GError) error = NULL;
+    JsonSlice value = {NULL, 0};
+
+    qmp_client_call(client, "echo", slice("{\"a\":1}"), &value, &error);
+    g_assert_no_error(error);
+    g_assert_true(json_equal_bytes(value, slice("{\"a\":1}")));
+    return g_get_monotonic_time() - start;
+}
+
+/* ---- the listener ---- */
+
+static void test_modes(Fixture *f, gconstpointer data G_GNUC_UNUSED)
+{
+    g_autofree char *inner = g_path_get_dirname(f->path);
+    struct stat status;
+
+    g_assert_cmpint(lstat(f->path, &status), ==, 0);
+    g_assert_true(S_ISSOCK(status.st_mode));
+    g_assert_cmpint(status.st_mode & 07777, ==, 0600);
+    g_assert_cmpint(lstat(inner, &status), ==, 0);
+    g_assert_cmpint(status.st_mode & 07777, ==, 0700);
+}
+
+static void assert_refused(const char *path, const char *why)
+{
+    g_autoptr(GError) error = NULL;
+
+    g_assert_null(new_server(path, &error));
+    g_assert_nonnull(error);
+    g_assert_nonnull(strstr(error->message, why));
+}
+
+static void test_in_use(Fixture *f, gconstpointer data G_GNUC_UNUSED)
+{
+    g_autoptr(QmpClient) client = connect_client(f);
+
+    assert_refused(f->path, "another server listens there");
+    assert_served(client);
+}
+
+static void test_stale(Fixture *f, gconstpointer data G_GNUC_UNUSED)
+{
+    g_autofree char *path = g_build_filename(f->folder, "stale", NULL);
+    struct sockaddr_un address = {.sun_family = AF_UNIX};
+    int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    g_autoptr(QmpServer) server = NULL;
+    g_autoptr(GError) error = NULL;
+
+    g_strlcpy(address.sun_path, path, sizeof address.sun_path);
+    g_assert_cmpint(bind(fd, (struct sockaddr *)&address, sizeof address), ==, 0);
+    close(fd);
+    server = new_server(path, &error);
+    g_assert_no_error(error);
+    /* If somebody put another file there, it is not ours to remove. */
+    g_assert_cmpint(g_unlink(path), ==, 0);
+    g_assert_true(g_file_set_contents(path, "x", 1, NULL));
+    g_clear_pointer(&server, qmp_server_free);
+    g_assert_cmpint(g_access(path, F_OK), ==, 0);
+    assert_refused(path, "a file that is no socket is there");
+    g_assert_cmpint(g_unlink(path), ==, 0);
+}
+
+static void test_bad_places(Fixture *f, gconstpointer data G_GNUC_UNUSED)
+{
+    g_autofree char *open_folder = g_build_filename(f->folder, "open", NULL);
+    g_autofree char *in_open = g_build_filename(open_folder, "sock", NULL);
+    g_autofree char *missing = g_build_filename(f->folder, "no", "such", "sock", NULL);
+    g_autofree char *name = g_strnfill(200, 'n');
+    g_autofree char *long_path = g_build_filename(f->folder, name, NULL);
+
+    g_assert_cmpint(g_mkdir(open_folder, 0700), ==, 0);
+    g_assert_cmpint(g_chmod(open_folder, 0777), ==, 0);
+    assert_refused(in_open, "others can replace files in it");
+    assert_refused(missing, "No such file or directory");
+    assert_refused(long_path, "at most 107 bytes");
+    g_assert_cmpint(g_rmdir(open_folder), ==, 0);
+}
+
+/* ---- serving ---- */
+
+/* 10,000 commands in one write, none read before all are written. */
+static void test_pipelined(Fixture *f, gconstpointer data G_GNUC_UNUSED)
+{
+    g_autoptr(GString) requests = g_string_new("{\"execute\":\"qmp_capabilities\"}");
+    g_autoptr(GString) expected = g_string_new("{\"return\":{}}\r\n");
+    g_autofree char *got = NULL;
+    int fd = connect_raw(f);
+
+    for (guint i = 0; i < 10000; i++) {
+        g_string_append_printf(requests, "{\"execute\":\"echo\",\"id\":%u}", i);
+        g_string_append_printf(expected, "{\"return\":{},\"id\":%u}\r\n", i);
+    }
+    send_raw(fd, requests->str);
+    shutdown(fd, SHUT_WR);
+    got = read_raw(fd);
+    close(fd);
+    g_assert_true(g_str_has_prefix(got, "{\"QMP\":"));
+    g_assert_cmpstr(strchr(got, '\n') + 1, ==, expected->str);
+}
+
+static void test_many_clients(Fixture *f, gconstpointer data G_GNUC_UNUSED)
+{
+    g_autoptr(GPtrArray) clients = g_ptr_array_new_with_free_func((GDestroyNotify)qmp_client_free);
+    guint n = 1000;
+    struct rlimit limit;
+
+    getrlimit(RLIMIT_NOFILE, &limit);
+    if (limit.rlim_cur < 2 * n + 100) {
+        g_test_skip("too few descriptors are allowed");
+        return;
+    }
+    for (guint i = 0; i < n; i++) {
+        g_ptr_array_add(clients, connect_client(f));
+    }
+    for (guint i = 0; i < n; i++) {
+        assert_served(g_ptr_array_index(clients, i));
+    }
+}
+
+static void test_leaving_at_once(Fixture *f, gconstpointer data G_GNUC_UNUSED)
+{
+    g_autoptr(QmpClient) client = NULL;
+
+    for (guint i = 0; i < 200; i++) {
+        int fd = connect_raw(f);
+
+        send_raw(fd, "{\"execute\":\"qmp_capabilities\"}{\"execute\":\"big\",\"arguments\":{\"size\":100000}}{\"execu");
+        close(fd);
+    }
+    client = connect_client(f);
+    g_assert_cmpint(assert_served(client), <, 1000000);
+}
+
+/* Somebody who asks and never reads is paused, then dropped when events pile up. */
+static void test_never_reads(Fixture *f, gconstpointer data G_GNUC_UNUSED)
+{
+    g_autoptr(QmpClient) client = connect_client(f);
+    g_autofree char *padding = g_strnfill(64 << 10, 'p');
+    g_autofree char *tick = g_strdup_printf("{\"x\":\"%s\"}", padding);
+    int fd = connect_raw(f);
+    char buffer[4096];
+    gsize got = 0;
+    gssize n;
+
+    send_raw(fd, "{\"execute\":\"qmp_capabilities\"}");
+    for (guint i = 0; i < 100; i++) {
+        send_raw(fd, "{\"execute\":\"big\",\"arguments\":{\"size\":4000000}}");
+    }
+    for (guint i = 0; i < (QMP_BACKLOG_MAX >> 16) * 5 / 4; i++) {
+        qmp_server_emit(f->server, "TICK", slice(tick), NULL);
+        if (i % 10 == 0) {
+            g_assert_cmpint(assert_served(client), <, 1000000);
+        }
+    }
+    assert_served(client);
+    /* It was dropped: what the kernel still holds comes, then the end, and by far not all. */
+    while ((n = recv(fd, buffer, sizeof buffer, 0)) > 0) {
+        got += (gsize)n;
+    }
+    g_assert_cmpuint(got, <, 5000000);
+    close(fd);
+}
+
+/* Others are served while somebody sends a message byte by byte, and garbage. */
+static void test_slow_and_bad_writers(Fixture *f, gconstpointer data G_GNUC_UNUSED)
+{
+    static const char request[] = "{\"execute\":\"qmp_capabilities\"}{\"execute\":\"echo\",\"id\":7}";
+    g_autoptr(QmpClient) client = connect_client(f);
+    g_autofree char *got = NULL, *noise = NULL;
+    int slow = connect_raw(f), bad = connect_raw(f);
+
+    for (gsize i = 0; i < strlen(request); i++) {
+        char byte[2] = {request[i], '\0'}, garbage[65];
+
+        send_raw(slow, byte);
+        for (guint j = 0; j < 64; j++) {
+            garbage[j] = (char)g_test_rand_int_range(1, 255);
+        }
+        garbage[64] = '\0';
+        send_raw(bad, garbage);
+        assert_served(client);
+    }
+    send_raw(bad, "\xFF\n{\"execute\":\"qmp_capabilities\",\"id\":\"still there\"}");
+    shutdown(slow, SHUT_WR);
+    shutdown(bad, SHUT_WR);
+    got = read_raw(slow);
+    noise = read_raw(bad);
+    g_assert_true(g_str_has_suffix(got, "{\"return\":{}}\r\n{\"return\":{},\"id\":7}\r\n"));
+    g_assert_true(g_str_has_suffix(noise, "{\"return\":{},\"id\":\"still there\"}\r\n"));
+    close(slow);
+    close(bad);
+}
+
+/* A command that is answered by another thread, its client being there or not. */
+static void test_late_replies(Fixture *f, gconstpointer data G_GNUC_UNUSED)
+{
+    g_autoptr(QmpClient) client = connect_client(f);
+    g_autoptr(QmpClient) other = connect_client(f);
+    g_autoptr(QmpClient) leaves = connect_client(f);
+    g_autoptr(GError) error = NULL;
+    JsonSlice none = {NULL, 0}, value = none;
+
+    g_assert_true(qmp_client_send(client, "hold", none, &error));
+    g_assert_true(qmp_client_send(client, "echo", none, &error));
+    g_assert_true(qmp_client_send(leaves, "hold", none, &error));
+    while (n_held() < 2) {
+        g_usleep(1000);
+    }
+    g_clear_pointer(&leaves, qmp_client_free);
+    assert_served(other);
+    reply_held();
+    g_assert_true(qmp_client_receive(client, &value, &error));
+    g_assert_true(qmp_client_receive(client, &value, &error));
+    g_assert_no_error(error);
+    assert_served(other);
+    /* tear_down() replies to one whose server has gone. */
+    g_assert_true(qmp_client_send(client, "hold", none, &error));
+    while (n_held() < 1) {
+        g_usleep(1000);
+    }
+}
+
+/* ---- events ---- */
+
+static void add_event(JsonSlice message, void *opaque)
+{
+    g_autofree char *name = json_string_dup(json_member(message, "event"), NULL);
+    JsonSlice event_data = json_member(message, "data");
+
+    g_string_append_printf(opaque, "%s %.*s|", name, (int)event_data.length, event_data.text);
+}
+
+static void wait_events(QmpClient *client, const GString *got, gsize length)
+{
+    for (guint i = 0; i < 200 && got->len < length; i++) {
+        g_assert_true(qmp_client_wait(client, 50, NULL));
+    }
+}
+
+static void test_events(Fixture *f, gconstpointer data G_GNUC_UNUSED)
+{
+    g_autoptr(QmpClient) client = connect_client(f);
+    g_autoptr(GString) got = g_string_new(NULL);
+    g_autofree char *text = NULL;
+    int fd = connect_raw(f);
+
+    qmp_client_on_event(client, add_event, got);
+    qmp_server_emit(f->server, "TICK", slice("{\"n\":1}"), NULL);
+    wait_events(client, got, 1);
+    qmp_server_emit(f->server, "TICK", slice(NULL), NULL);
+    wait_events(client, got, strlen("TICK {\"n\":1}|TICK |"));
+    g_assert_cmpstr(got->str, ==, "TICK {\"n\":1}|TICK |");
+    /* None to those that have not negotiated. */
+    send_raw(fd, "{\"execute\":\"qmp_capabilities\"}");
+    shutdown(fd, SHUT_WR);
+    text = read_raw(fd);
+    close(fd);
+    g_assert_null(strstr(text, "TICK"));
+}
+
+/* The first at once, then the last of each interval; each object by itself. */
+static void test_held_back_events(Fixture *f, gconstpointer data G_GNUC_UNUSED)
+{
+    g_autoptr(QmpClient) client = connect_client(f);
+    g_autoptr(GString) got = g_string_new(NULL);
+
+    qmp_client_on_event(client, add_event, got);
+    assert_served(client);
+    for (guint i = 0; i < 5; i++) {
+        char n[16];
+
+        g_snprintf(n, sizeof n, "{\"n\":%u}", i);
+        qmp_server_emit(f->server, "SLOW", slice(n), "a");
+    }
+    qmp_server_emit(f->server, "SLOW", slice("{\"n\":9}"), "b");
+    wait_events(client, got, strlen("SLOW {\"n\":0}|SLOW {\"n\":9}|"));
+    g_assert_cmpstr(got->str, ==, "SLOW {\"n\":0}|SLOW {\"n\":9}|");
+    wait_events(client, got, strlen("SLOW {\"n\":0}|SLOW {\"n\":9}|SLOW {\"n\":4}|"));
+    g_assert_cmpstr(got->str, ==, "SLOW {\"n\":0}|SLOW {\"n\":9}|SLOW {\"n\":4}|");
+    g_usleep(500 * 1000);
+    qmp_server_emit(f->server, "SLOW", slice("{\"n\":5}"), "a");
+    wait_events(client, got, got->len + 1);
+    g_assert_true(g_str_has_suffix(got->str, "{\"n\":4}|SLOW {\"n\":5}|"));
+}
+
+/* ---- the client against servers that are none ---- */
+
+static void test_no_greeting(Fixture *f, gconstpointer data G_GNUC_UNUSED)
+{
+    g_autofree char *path = g_build_filename(f->folder, "silent", NULL);
+    struct sockaddr_un address = {.sun_family = AF_UNIX};
+    int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    g_autoptr(GError) error = NULL;
+
+    g_strlcpy(address.sun_path, path, sizeof address.sun_path);
+    g_assert_cmpint(bind(fd, (struct sockaddr *)&address, sizeof address), ==, 0);
+    g_assert_cmpint(listen(fd, 1), ==, 0);
+    g_assert_null(qmp_client_new(path, 100, &error));
+    g_assert_error(error, G_IO_ERROR, G_IO_ERROR_TIMED_OUT);
+    g_assert_nonnull(strstr(error->message, "no greeting within 100 ms"));
+    close(fd);
+    g_clear_error(&error);
+    g_assert_null(qmp_client_new(path, 100, &error));
+    g_assert_error(error, G_IO_ERROR, G_IO_ERROR_CONNECTION_REFUSED);
+    g_assert_cmpint(g_unlink(path), ==, 0);
+}
+
+static void test_client_errors(Fixture *f, gconstpointer data G_GNUC_UNUSED)
+{
+    g_autoptr(QmpClient) client = connect_client(f);
+    g_autoptr(GError) error = NULL;
+    JsonSlice none = {NULL, 0}, value = none;
+    guint major, minor, micro;
+
+    qmp_client_version(client, &major, &minor, &micro);
+    g_assert_cmpuint(major, ==, 11);
+    g_assert_cmpuint(minor, ==, 1);
+    g_assert_cmpuint(micro, ==, 0);
+    g_assert_false(qmp_client_call(client, "nope", none, &value, &error));
+    g_assert_error(error, QMP_ERROR, QMP_ERROR_COMMAND_NOT_FOUND);
+    assert_served(client);
+}
+
+int main(int argc, char **argv)
+{
+    g_test_init(&argc, &argv, NULL);
+#define ADD(name, function) g_test_add("/server/" name, Fixture, NULL, set_up, function, tear_down)
+    ADD("modes", test_modes);
+    ADD("in-use", test_in_use);
+    ADD("stale", test_stale);
+    ADD("bad-places", test_bad_places);
+    ADD("pipelined", test_pipelined);
+    ADD("many-clients", test_many_clients);
+    ADD("leaving-at-once", test_leaving_at_once);
+    ADD("never-reads", test_never_reads);
+    ADD("slow-and-bad-writers", test_slow_and_bad_writers);
+    ADD("late-replies", test_late_replies);
+    ADD("events", test_events);
+    ADD("held-back-events", test_held_back_events);
+    ADD("no-greeting", test_no_greeting);
+    ADD("client-errors", test_client_errors);
+    return g_test_run();
+}
