@@ -34,7 +34,6 @@ for argument in "$@"; do
 done
 
 BUILD=${QOMFS_BUILD:-$SOURCE/build}
-QOMFS=$BUILD/qomfs
 LINES_SHOWN=14
 
 # show COMMAND: prints a command as one would type it in the mount point, runs it, and shows the start of its output.
@@ -123,6 +122,7 @@ check_writable "$BUILD"
 build_log=$(mktemp)
 step "building" "$build_log" compile || die "the build failed; all of its output is in $build_log"
 rm -f "$build_log"
+QOMFS=$(built_qomfs "$BUILD")
 
 title "3. Mounting the built-in VM"
 temporary=''

@@ -26,6 +26,16 @@ def build_kind(build):
     return 'tsan' if 'thread' in sanitizers else 'asan' if 'address' in sanitizers else 'plain'
 
 
+def binary(build):
+    """The path of qomfs in a build folder, None if the folder knows of none; it need not be built yet."""
+    try:
+        targets = json.loads((Path(build) / 'meson-info' / 'intro-targets.json').read_text(encoding='utf-8'))
+    except OSError:
+        return None
+    return next((target['filename'][0] for target in targets
+                 if target['name'] == 'qomfs' and target['type'] == 'executable'), None)
+
+
 def environment(kind, log=None):
     """The variables that tests of such a build run with, beside those that this process has."""
     variables = dict(SANITIZER_OPTIONS)

@@ -98,6 +98,12 @@ configure()
     fi
 }
 
+# The path of qomfs in a build folder.
+built_qomfs()
+{
+    jq -r '.[] | select(.name == "qomfs" and .type == "executable") | .filename[0]' "$1/meson-info/intro-targets.json"
+}
+
 # Whether this user can use a build folder; another user, root say, may have made it.
 check_writable()
 {

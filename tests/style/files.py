@@ -10,7 +10,7 @@ class CannotCheck(Exception):
 
 
 class Sources:
-    """root: the project's top folder. binary: qomfs, which need not exist."""
+    """root: the project's top folder. binary: path of qomfs, or None where it is not built."""
 
     def __init__(self, root, binary):
         self.root = root
@@ -60,7 +60,14 @@ class Sources:
 
     def run_binary(self, *arguments):
         """What the binary prints."""
-        if not os.access(self.binary, os.X_OK):
-            raise CannotCheck(f'{self.binary} is not built')
+        return self._finished(arguments).stdout
+
+    def complaint_of_binary(self, *arguments):
+        """What the binary says to standard error."""
+        return self._finished(arguments).stderr
+
+    def _finished(self, arguments):
+        if not self.binary or not os.access(self.binary, os.X_OK):
+            raise CannotCheck('qomfs is not built')
         return subprocess.run([str(self.binary), *arguments], capture_output=True, text=True, check=False,
-                              stdin=subprocess.DEVNULL, timeout=20).stdout
+                              stdin=subprocess.DEVNULL, timeout=20)

@@ -43,7 +43,7 @@ result $? "what is mounted there stays"
 quickstart "$point" && grep -q 'already' output
 result $? "once more it shows what is mounted"
 
-daemon=$(pgrep -f -- "$BUILD/qomfs $point") && kill -9 "$daemon"
+daemon=$(pgrep -f -- "$QOMFS $point") && kill -9 "$daemon"
 result $? "its daemon is found and killed"
 quickstart "$point" && [ -s "$point/qom/machine/type" ]
 result $? "a mount whose daemon was killed is mounted anew"

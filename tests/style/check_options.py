@@ -1,0 +1,85 @@
+# SPDX-License-Identifier: MIT
+"""The documents against the binary and its tables: options and special files."""
+
+import re
+from files import CannotCheck
+
+HELP_LINE = re.compile(r'\s+(?:-(?P<letter>\w), *)?--(?P<name>[\w-]+)')
+# A command line of qomfs in a document: from its name to the end of the line or of the code.
+COMMAND = re.compile(r'(?:^|[\s`/])qomfs (?P<arguments>[^`|#\n]*)')
+NAME = re.compile(r'[a-z][\w-]*')
+SPECIAL_FILE_TABLE = 'fs/special.c'
+SPECIAL_FILE = re.compile(r'\{\s*\.name = "(?P<name>[^"]+)"')
+
+
+def options(sources):
+    """Each option of --help is documented, and each option in the documents exists."""
+    documents = read_documents(sources)
+    known = [match['name'] for line in sources.run_binary('--help').splitlines() if (match := HELP_LINE.match(line))]
+    if not known:
+        yield 'qomfs --help lists no options'
+    code = '\n'.join(text for document in documents.values() for text in code_in(document))
+    for name in known:
+        if not re.search(rf'(?<![\w-]){re.escape(name)}(?![\w-])', code):
+            yield f'--{name} stands in no document'
+    for path, document in documents.items():
+        for name in sorted(set(options_in(document)) - set(known)):
+            # Not all that the binary takes stands in its help: mount(8) has options of its own.
+            if 'unknown option' in sources.complaint_of_binary(f'-o{name}', 'model', '/nonexistent/mount-point'):
+                yield f'{path}: there is no option {name}'
+
+
+def special_files(sources):
+    """Each special file is documented."""
+    names = SPECIAL_FILE.findall(sources.text(SPECIAL_FILE_TABLE))
+    if not names:
+        yield f'{SPECIAL_FILE_TABLE} holds no table of special files'
+    code = '\n'.join(text for document in read_documents(sources).values() for text in code_in(document))
+    for name in names:
+        if name not in code:
+            yield f'{name} stands in no document'
+
+
+def read_documents(sources):
+    """What a user reads: path to text."""
+    paths = [path for path in sources.named('.md') if path == 'README.md' or path.startswith('docs/')]
+    if 'README.md' not in paths:
+        raise CannotCheck('there is no README.md yet')
+    return {path: sources.text(path) for path in paths}
+
+
+def code_in(document):
+    """Fenced, indented and inline code."""
+    in_fence = False
+    for line in document.splitlines():
+        if line.lstrip().startswith('```'):
+            in_fence = not in_fence
+        elif in_fence or line.startswith('    '):
+            yield line
+        else:
+            yield from re.findall(r'`([^`]+)`', line)
+
+
+def options_in(document):
+    """Names of long options and mount options on command lines of qomfs, and in the first column of tables."""
+    for match in COMMAND.finditer(document):
+        yield from options_of(match['arguments'])
+    for line in document.splitlines():
+        if row := re.match(r'\| *`(-[^`]*)`', line):
+            yield from options_of(row[1])
+
+
+def options_of(arguments):
+    words = arguments.split()
+    for word, following in zip(words, words[1:] + ['']):
+        if word.startswith('--'):
+            found = [word[2:]]
+        elif word == '-o':
+            found = following.split(',')
+        elif word.startswith('-o'):
+            found = word[2:].split(',')
+        else:
+            continue
+        for option in found:
+            if match := NAME.match(option):
+                yield match[0]
