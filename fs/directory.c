@@ -11,7 +11,7 @@
 #include "fs/operations.h"
 
 typedef struct DirHandle {
-    Inode *inode; /* counted by inode_listing_open() */
+    OpenHandle base; /* begun by inode_listing_open() */
     Node *node;
     gboolean cached;
 } DirHandle;
@@ -24,9 +24,10 @@ static DirHandle *dir_handle(const struct fuse_file_info *fi)
     return (DirHandle *)(gpointer)(guintptr)fi->fh;
 }
 
-static void dir_handle_free(Fs *fs, DirHandle *handle)
+static void dir_handle_free(Fs *fs, OpenHandle *base)
 {
-    inode_listing_close(fs->inodes, handle->inode, handle->cached);
+    DirHandle *handle = (DirHandle *)base;
+    inode_listing_close(fs->inodes, base, handle->cached);
     node_unref(handle->node);
     g_free(handle);
 }
@@ -43,13 +44,13 @@ static void opendir_answer(fuse_req_t req, fuse_ino_t id, struct fuse_file_info 
     }
     DirHandle *handle = g_new(DirHandle, 1);
     gboolean keep;
-    *handle = (DirHandle){.inode = inode, .node = node_ref(node)};
-    handle->cached = inode_listing_open(fs->inodes, inode, node->names_stamp, &keep);
+    *handle = (DirHandle){.base = {.inode = inode, .free = dir_handle_free}, .node = node_ref(node)};
+    handle->cached = inode_listing_open(fs->inodes, &handle->base, node->names_stamp, &keep);
     fi->cache_readdir = handle->cached;
     fi->keep_cache = handle->cached && keep;
     fi->fh = (guintptr)handle;
     if (fuse_reply_open(req, fi) == -ENOENT)
-        dir_handle_free(fs, handle); /* the caller was interrupted: no RELEASEDIR will come */
+        dir_handle_free(fs, &handle->base); /* the caller was interrupted: no RELEASEDIR will come */
 }
 
 /* Replies: open, err (ESTALE; of a fetch: its error). Parked where the source must be asked. */
@@ -62,7 +63,7 @@ void op_opendir(fuse_req_t req, fuse_ino_t id, struct fuse_file_info *fi)
 void op_releasedir(fuse_req_t req, fuse_ino_t id, struct fuse_file_info *fi)
 {
     (void)id;
-    dir_handle_free(fs_of(req), dir_handle(fi));
+    dir_handle_free(fs_of(req), &dir_handle(fi)->base);
     fuse_reply_err(req, 0);
 }
 
@@ -118,8 +119,8 @@ static gboolean listing_add_item(Listing *listing, const Item *item, off_t next)
     if (!listing_fits(listing, item->name))
         return FALSE;
     if (listing->attributes && listing->newest &&
-        item_find(listing->newest, listing->handle->inode->depth, item->name, &now)) {
-        lookup_entry(listing->fs, listing->handle->inode, &now, &entry);
+        item_find(listing->newest, listing->handle->base.inode->depth, item->name, &now)) {
+        lookup_entry(listing->fs, listing->handle->base.inode, &now, &entry);
         g_ptr_array_add(listing->looked_up, inode_from_id(listing->fs, entry.ino));
     }
     return listing_add(listing, item->name, &entry, next);
@@ -133,7 +134,7 @@ static gboolean listing_add_dot(Listing *listing, const char *name, const Inode 
 
 static void listing_fill(Listing *listing, off_t offset)
 {
-    const Inode *inode = listing->handle->inode;
+    const Inode *inode = listing->handle->base.inode;
     if (offset < OFFSET_DOT && !listing_add_dot(listing, ".", inode, OFFSET_DOT))
         return;
     if (offset < OFFSET_DOTDOT && !listing_add_dot(listing, "..", inode->parent ? inode->parent : inode, OFFSET_DOTDOT))
@@ -159,7 +160,7 @@ static void listing_reset(Listing *listing)
 static gboolean listing_try(Listing *listing, off_t offset)
 {
     g_autoptr(Snapshot) snapshot = snapshots_current(listing->fs->snapshots);
-    const Node *node = inode_node(listing->handle->inode, snapshot);
+    const Node *node = inode_node(listing->handle->base.inode, snapshot);
     g_autoptr(Node) newest = node ? node_sample(node) : NULL;
     listing->newest = newest;
     listing_fill(listing, offset);

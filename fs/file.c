@@ -15,34 +15,41 @@
 #include "fs/retries.h"
 #include "fs/write.h"
 
+static GBytes *content_new(const Item *item)
+{
+    /* What does not move has a size that is known, and costs nothing to tell. */
+    GString *content = item_moves(item) ? g_string_new(NULL) : g_string_sized_new(item_size(item));
+    item_append_content(item, content);
+    return g_string_free_to_bytes(content);
+}
+
+static void handle_free(Fs *fs, OpenHandle *base)
+{
+    Handle *handle = (Handle *)base;
+    inode_closed(fs->inodes, base);
+    node_unref(handle->dir);
+    g_clear_pointer(&handle->content, g_bytes_unref);
+    write_buffer_free(handle->writes);
+    g_mutex_clear(&handle->lock);
+    g_free(handle);
+}
+
 static Handle *handle_new(Fs *fs, Inode *inode, const Item *item, const struct fuse_file_info *fi)
 {
     Handle *handle = g_new0(Handle, 1);
-    *handle = (Handle){.inode = inode, .dir = node_ref(item->dir), .item = *item};
+    *handle = (Handle){.base = {.inode = inode, .free = handle_free}, .dir = node_ref(item->dir), .item = *item};
     g_mutex_init(&handle->lock);
-    gsize size = 0;
+    gsize size;
     if (item_moves(item) && !item_unreadable(item)) {
-        handle->content = g_string_new(NULL);
-        item_append_content(item, handle->content);
-        size = handle->content->len;
+        handle->content = content_new(item);
+        size = g_bytes_get_size(handle->content);
     } else {
         size = item_size(item);
     }
     if ((fi->flags & O_ACCMODE) != O_RDONLY)
         handle->writes = write_buffer_new((fi->flags & O_APPEND) != 0);
-    inode_opened(fs->inodes, inode, size);
+    inode_opened(fs->inodes, &handle->base, size);
     return handle;
-}
-
-static void handle_free(Fs *fs, Handle *handle)
-{
-    inode_closed(fs->inodes, handle->inode);
-    node_unref(handle->dir);
-    if (handle->content)
-        g_string_free(handle->content, TRUE);
-    write_buffer_free(handle->writes);
-    g_mutex_clear(&handle->lock);
-    g_free(handle);
 }
 
 /* Which version an OPEN gets. FALSE: it is to be looked up again. *ret_cached: the node id is
@@ -96,7 +103,7 @@ static void open_answer(fuse_req_t req, fuse_ino_t id, struct fuse_file_info *fi
     fi->keep_cache = !fi->direct_io;
     fi->noflush = !writing;
     if (fuse_reply_open(req, fi) == -ENOENT)
-        handle_free(fs, handle); /* the caller was interrupted: no RELEASE will come */
+        handle_free(fs, &handle->base); /* the caller was interrupted: no RELEASE will come */
 }
 
 /* Replies: open, err (ESTALE; EIO or EACCES of what cannot be read or written; of a fetch: its
@@ -112,10 +119,10 @@ static gboolean handle_sample(Fs *fs, Handle *handle)
 {
     g_autoptr(Snapshot) snapshot = snapshots_current(fs->snapshots);
     Item item;
-    if (!inode_item(handle->inode, snapshot, &item))
+    if (!inode_item(handle->base.inode, snapshot, &item))
         return FALSE;
-    g_string_truncate(handle->content, 0);
-    item_append_content(&item, handle->content);
+    g_bytes_unref(handle->content);
+    handle->content = content_new(&item);
     return TRUE;
 }
 
@@ -127,32 +134,28 @@ void op_read(fuse_req_t req, fuse_ino_t id, size_t size, off_t offset, struct fu
     Handle *handle = handle_of(fi);
     gboolean gone = FALSE;
     g_mutex_lock(&handle->lock);
-    if (!handle->content) {
-        handle->content = g_string_sized_new(item_size(&handle->item));
-        item_append_content(&handle->item, handle->content);
-    } else if (item_moves(&handle->item) && offset == 0 && handle->reads > 0) {
+    if (!handle->content)
+        handle->content = content_new(&handle->item);
+    else if (item_moves(&handle->item) && offset == 0 && handle->reads > 0)
         gone = !handle_sample(fs, handle);
-    }
     handle->reads++;
-    /* The content of what does not move stays as it is from here on. */
-    g_autofree char *copy = NULL;
-    gsize length = handle->content->len;
-    gsize from = MIN((gsize)offset, length);
-    gsize count = MIN(size, length - from);
-    const char *bytes = handle->content->str + from;
-    if (item_moves(&handle->item))
-        bytes = copy = g_memdup2(bytes, count);
+    /* As soon as the reply is written, the handle may be released by another worker. */
+    g_autoptr(GBytes) content = g_bytes_ref(handle->content);
     g_mutex_unlock(&handle->lock);
-    if (gone)
+    if (gone) {
         fuse_reply_err(req, ENODEV);
-    else
-        fuse_reply_buf(req, bytes, count);
+        return;
+    }
+    gsize length;
+    const char *bytes = g_bytes_get_data(content, &length);
+    gsize from = MIN((gsize)offset, length);
+    fuse_reply_buf(req, bytes + from, MIN(size, length - from));
 }
 
 /* Replies: err. */
 void op_release(fuse_req_t req, fuse_ino_t id, struct fuse_file_info *fi)
 {
     (void)id;
-    handle_free(fs_of(req), handle_of(fi));
+    handle_free(fs_of(req), &handle_of(fi)->base);
     fuse_reply_err(req, 0);
 }

@@ -7,13 +7,13 @@
 typedef struct WriteBuffer WriteBuffer;
 
 typedef struct Handle {
+    OpenHandle base; /* begun by inode_opened() */
     /* Constant. */
-    Inode *inode; /* counted by inode_opened() */
-    Node *dir;    /* the directory's node of the version that is shown */
-    Item item;    /* in it */
+    Node *dir; /* the directory's node of the version that is shown */
+    Item item; /* in it */
 
     GMutex lock;         /* for what follows */
-    GString *content;    /* NULL: not needed yet */
+    GBytes *content;     /* NULL: not needed yet */
     guint reads;         /* of a moving file, since it was sampled */
     WriteBuffer *writes; /* NULL: not open for writing; write.c's own */
 } Handle;

@@ -14,6 +14,7 @@ struct InodeTable {
     GMutex lock;
     GHashTable *inodes; /* a set of Inode, by number and version */
     Inode *root;
+    GQueue handles; /* of OpenHandle, by their links */
 };
 
 static guint inode_hash(gconstpointer key)
@@ -137,22 +138,45 @@ void inode_unref(InodeTable *table, Inode *inode)
     g_mutex_unlock(&table->lock);
 }
 
-void inode_opened(InodeTable *table, Inode *inode, gsize size)
+/* With the lock held. */
+static void handle_begin(InodeTable *table, OpenHandle *handle)
+{
+    handle->link.data = handle;
+    g_queue_push_tail_link(&table->handles, &handle->link);
+    handle->inode->refs++;
+}
+
+/* With the lock held. */
+static void handle_end(InodeTable *table, OpenHandle *handle)
+{
+    g_queue_unlink(&table->handles, &handle->link);
+    handle->inode->refs--;
+    inode_release(table, handle->inode);
+}
+
+void inode_opened(InodeTable *table, OpenHandle *handle, gsize size)
 {
     g_mutex_lock(&table->lock);
-    inode->refs++;
-    inode->opens++;
-    inode->size = size;
+    handle_begin(table, handle);
+    handle->inode->opens++;
+    handle->inode->size = size;
     g_mutex_unlock(&table->lock);
 }
 
-void inode_closed(InodeTable *table, Inode *inode)
+void inode_closed(InodeTable *table, OpenHandle *handle)
 {
     g_mutex_lock(&table->lock);
-    inode->opens--;
-    inode->refs--;
-    inode_release(table, inode);
+    handle->inode->opens--;
+    handle_end(table, handle);
     g_mutex_unlock(&table->lock);
+}
+
+void inode_free_handles(Fs *fs)
+{
+    for (GList *link; (link = fs->inodes->handles.head);) {
+        OpenHandle *handle = link->data;
+        handle->free(fs, handle);
+    }
 }
 
 gboolean inode_is_open(InodeTable *table, const Inode *inode, gsize *ret_size)
@@ -165,8 +189,9 @@ gboolean inode_is_open(InodeTable *table, const Inode *inode, gsize *ret_size)
     return open;
 }
 
-gboolean inode_listing_open(InodeTable *table, Inode *inode, guint64 names_stamp, gboolean *ret_keep)
+gboolean inode_listing_open(InodeTable *table, OpenHandle *handle, guint64 names_stamp, gboolean *ret_keep)
 {
+    Inode *inode = handle->inode;
     g_mutex_lock(&table->lock);
     gboolean keep = inode->listed == names_stamp;
     gboolean cached = keep || inode->listers == 0;
@@ -174,18 +199,17 @@ gboolean inode_listing_open(InodeTable *table, Inode *inode, guint64 names_stamp
         inode->listed = names_stamp;
         inode->listers++;
     }
-    inode->refs++;
+    handle_begin(table, handle);
     g_mutex_unlock(&table->lock);
     *ret_keep = keep;
     return cached;
 }
 
-void inode_listing_close(InodeTable *table, Inode *inode, gboolean cached)
+void inode_listing_close(InodeTable *table, OpenHandle *handle, gboolean cached)
 {
     g_mutex_lock(&table->lock);
-    inode->listers -= cached ? 1 : 0;
-    inode->refs--;
-    inode_release(table, inode);
+    handle->inode->listers -= cached ? 1 : 0;
+    handle_end(table, handle);
     g_mutex_unlock(&table->lock);
 }
 

@@ -30,6 +30,14 @@ struct Inode {
     guint listers;  /* handles of a directory that may add to that listing */
 };
 
+/* A handle of the kernel's, at the beginning of what file.c and directory.c keep for theirs. */
+typedef struct OpenHandle OpenHandle;
+struct OpenHandle {
+    Inode *inode;
+    void (*free)(Fs *fs, OpenHandle *handle);
+    GList link; /* in the table's list of all handles */
+};
+
 InodeTable *inode_table_new(guint64 root_ino);
 void inode_table_free(InodeTable *table);
 
@@ -44,17 +52,19 @@ void inode_forget(InodeTable *table, Inode *inode, guint64 lookups);
 Inode *inode_find(InodeTable *table, guint64 ino, guint64 version);
 void inode_unref(InodeTable *table, Inode *inode);
 
-/* A file is opened (and referenced), and closed. `size` of what was opened. */
-void inode_opened(InodeTable *table, Inode *inode, gsize size);
-void inode_closed(InodeTable *table, Inode *inode);
+/* A handle of a file begins, and ends. `size` of what was opened. */
+void inode_opened(InodeTable *table, OpenHandle *handle, gsize size);
+void inode_closed(InodeTable *table, OpenHandle *handle);
 /* Whether it is open; then the size that was opened last. */
 gboolean inode_is_open(InodeTable *table, const Inode *inode, gsize *ret_size);
 
 /* A directory is opened to list these names. Returns whether the kernel may cache what it
  * reads: not while another handle may add other names to the same listing. *ret_keep: whether
  * the listing that it has is still good. */
-gboolean inode_listing_open(InodeTable *table, Inode *inode, guint64 names_stamp, gboolean *ret_keep);
-void inode_listing_close(InodeTable *table, Inode *inode, gboolean cached);
+gboolean inode_listing_open(InodeTable *table, OpenHandle *handle, guint64 names_stamp, gboolean *ret_keep);
+void inode_listing_close(InodeTable *table, OpenHandle *handle, gboolean cached);
+/* Frees the handles that are left when the mount is gone: no RELEASE comes for them. */
+void inode_free_handles(Fs *fs);
 
 /* The directory's node in this snapshot, borrowed; NULL where the object is gone. */
 const Node *inode_node(const Inode *dir, const Snapshot *snapshot);

@@ -24,7 +24,7 @@ static Item item_special(const Node *dir, guint depth, const SpecialFile *specia
 static Item item_slot(const Node *dir, guint depth, guint slot)
 {
     const SlotInfo *info = node_slot_info(dir, slot);
-    return (Item){.kind = node_slot_is_link(dir, slot) ? ITEM_LINK : ITEM_FILE,
+    return (Item){.kind = link_is_symlink(dir, slot, depth) ? ITEM_LINK : ITEM_FILE,
                   .dir = dir,
                   .depth = depth,
                   .name = info->name,

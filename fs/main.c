@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* The command: the one place that knows both the VM and the mount. */
+#include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 #include "fs/daemon.h"
 #include "fs/fs.h"
@@ -30,6 +32,17 @@ static void block_signals(void)
     sigaddset(&signals, SIGHUP);
     pthread_sigmask(SIG_BLOCK, &signals, NULL);
     signal(SIGPIPE, SIG_IGN);
+}
+
+/* A caller may have closed standard descriptors; what we open must not take their places. */
+static void fill_standard_descriptors(void)
+{
+    int fd;
+    do
+        fd = open("/dev/null", O_RDWR);
+    while (fd >= 0 && fd <= STDERR_FILENO);
+    if (fd > STDERR_FILENO)
+        close(fd);
 }
 
 static gboolean mount_and_serve(Source *source, const Options *options, const char *mount_point, GError **error)
@@ -75,6 +88,7 @@ int main(int argc, char **argv)
 {
     g_auto(Options) options;
     g_autoptr(GError) error = NULL;
+    fill_standard_descriptors();
     if (!options_parse(&options, argc, argv, &error)) {
         message_print("%s", error->message);
         return STATUS_USAGE;

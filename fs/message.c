@@ -11,10 +11,17 @@ static gboolean is_plain(gunichar c)
     return g_unichar_isprint(c) && !(c >= 0x80 && c < 0xA0) && g_unichar_type(c) != G_UNICODE_FORMAT;
 }
 
+/* Longer than any that says something. */
+enum { LINE_MAX_LENGTH = 2000 };
+
 static char *message_clean(const char *text)
 {
     GString *clean = g_string_new(NULL);
     for (const char *at = text; *at;) {
+        if (clean->len > LINE_MAX_LENGTH) {
+            g_string_append(clean, "...");
+            break;
+        }
         gunichar c = g_utf8_get_char_validated(at, -1);
         gsize length = c >= (gunichar)-2 ? 1 : (gsize)(g_utf8_next_char(at) - at);
         if (c < (gunichar)-2 && is_plain(c))

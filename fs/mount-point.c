@@ -78,23 +78,23 @@ char *mount_point_prepare(const char *path, gboolean allow_nonempty, GError **er
     struct statvfs answer;
     if (is_own_mount(absolute)) {
         if (statvfs(absolute, &answer) == 0 || errno != ENOTCONN) {
-            fail(error, path, "qomfs is mounted there already");
+            fail(error, absolute, "qomfs is mounted there already");
             return NULL;
         }
         if (!clear_dead_mount(absolute)) {
-            fail(error, path, "a qomfs that was killed left its mount there, and it cannot be taken away");
+            fail(error, absolute, "a qomfs that was killed left its mount there, and it cannot be taken away");
             return NULL;
         }
     }
     struct stat st;
     if (stat(absolute, &st) < 0)
-        fail(error, path, g_strerror(errno));
+        fail(error, absolute, g_strerror(errno));
     else if (!S_ISDIR(st.st_mode))
-        fail(error, path, "it is not a directory");
+        fail(error, absolute, "it is not a directory");
     else if (!allow_nonempty && !is_empty(absolute))
-        fail(error, path, "the directory is not empty (-o nonempty hides what is in it)");
+        fail(error, absolute, "the directory is not empty (-o nonempty hides what is in it)");
     else if (access("/dev/fuse", F_OK) < 0)
-        fail(error, path, "there is no /dev/fuse (modprobe fuse, or pass the device into the container)");
+        fail(error, absolute, "there is no /dev/fuse (modprobe fuse, or pass the device into the container)");
     else
         return g_steal_pointer(&absolute);
     return NULL;

@@ -223,26 +223,33 @@ static gboolean session_mount(struct fuse_session *session, const FsOptions *opt
 
 /* ---- serving ---- */
 
+/* Tells that the mount answers, when it does. Not before the workers run is its first request
+ * answered: so it is made by a thread of its own. */
+typedef struct Announcer {
+    const FsOptions *options;
+    GThread *thread;
+    gint done; /* atomic */
+} Announcer;
+
 static gpointer announce(gpointer data)
 {
-    const FsOptions *options = data;
-    /* The first request of a mount is answered when the workers run. */
+    Announcer *announcer = data;
+    const FsOptions *options = announcer->options;
     struct stat st;
     if (stat(options->mount_point, &st) == 0 && options->ready)
         options->ready(options->ready_data);
+    g_atomic_int_set(&announcer->done, TRUE);
     return NULL;
 }
 
 static gboolean serve(Fs *fs, GError **error)
 {
-    GThread *announcer = g_thread_new("announce", announce, (gpointer)fs->options);
     struct fuse_loop_config *config = fuse_loop_cfg_create();
     fuse_loop_cfg_set_max_threads(config, WORKERS_MAX);
     fuse_loop_cfg_set_idle_threads(config, WORKERS_IDLE_MAX);
     fuse_loop_cfg_set_clone_fd(config, 0);
     int result = fuse_session_loop_mt(fs->session, config);
     fuse_loop_cfg_destroy(config);
-    g_thread_join(announcer);
     if (result >= 0) /* a signal's number, or 0 */
         return TRUE;
     g_set_error(error, G_FILE_ERROR, G_FILE_ERROR_FAILED, "serving '%s' failed: %s", fs->options->mount_point,
@@ -250,14 +257,14 @@ static gboolean serve(Fs *fs, GError **error)
     return FALSE;
 }
 
-/* A notification may wait in the kernel for a request that no worker takes any more: so requests
- * are served here until the notifier is through. */
-static void serve_until_notified(Fs *fs)
+/* A notification may wait in the kernel for a request that no worker takes any more, and so may
+ * the announcer's own: requests are served here until both are through. */
+static void serve_the_rest(Fs *fs, Announcer *announcer)
 {
     struct fuse_buf buffer = {0};
     notifier_stop(fs->notifier);
     fuse_session_reset(fs->session);
-    while (!notifier_stopped(fs->notifier) && !fuse_session_exited(fs->session)) {
+    while (!notifier_stopped(fs->notifier) || !g_atomic_int_get(&announcer->done)) {
         struct pollfd device = {.fd = fuse_session_fd(fs->session), .events = POLLIN};
         if (poll(&device, 1, 10) <= 0)
             continue;
@@ -265,7 +272,7 @@ static void serve_until_notified(Fs *fs)
         if (result > 0)
             fuse_session_process_buf(fs->session, &buffer);
         else if (result != -EINTR && result != -EAGAIN)
-            break;
+            break; /* the mount is gone; nobody waits for it any more */
     }
     free(buffer.mem);
 }
@@ -275,9 +282,12 @@ static gboolean session_run(Fs *fs, GError **error)
 {
     ending_begin(fs->session);
     fs->notifier = notifier_new(fs);
+    Announcer announcer = {.options = fs->options};
+    announcer.thread = g_thread_new("announcer", announce, &announcer);
     gboolean ok = serve(fs, error);
     ending_end();
-    serve_until_notified(fs);
+    serve_the_rest(fs, &announcer);
+    g_thread_join(announcer.thread);
     /* Replies to what is parked need the session; what the source says later finds nothing. */
     parking_close(fs->parking);
     notifier_free(fs->notifier);
@@ -308,6 +318,7 @@ gboolean fs_run(Source *source, const FsOptions *options, GError **error)
     }
     if (fs.session)
         fuse_session_destroy(fs.session);
+    inode_free_handles(&fs);
     parking_unref(fs.parking);
     inode_table_free(fs.inodes);
     retries_free(fs.retries);

@@ -218,13 +218,13 @@ static void setting_done(const GError *error, void *opaque)
 static void set(Fs *fs, fuse_req_t req, const Handle *handle, const char *value, size_t size)
 {
     Setting *setting = g_new(Setting, 1);
-    *setting = (Setting){.fs = fs, .ino = handle->inode->ino, .size = size};
-    g_autofree char *path = inode_path(handle->inode->parent);
+    *setting = (Setting){.fs = fs, .ino = handle->base.inode->ino, .size = size};
+    g_autofree char *path = inode_path(handle->base.inode->parent);
     SettingTicket *ticket = g_new(SettingTicket, 1);
     ticket->parking = parking_ref(fs->parking);
     ticket->snapshots = fs->snapshots;
     ticket->parked = parking_park(fs, req, setting_answer, setting, g_free);
-    fs->source->ops->set(fs->source, path, handle->inode->name, (JsonSlice){value, strlen(value)}, setting_done,
+    fs->source->ops->set(fs->source, path, handle->base.inode->name, (JsonSlice){value, strlen(value)}, setting_done,
                          ticket);
 }
 
@@ -266,7 +266,7 @@ void op_write(fuse_req_t req, fuse_ino_t id, const char *data, size_t size, off_
         g_string_truncate(buffer->text, MIN(buffer->text->len, (gsize)MAX(offset - buffer->base, 0)));
     g_mutex_unlock(&handle->lock);
     if (error) {
-        write_errors_set(fs->write_errors, handle->inode->ino, error);
+        write_errors_set(fs->write_errors, handle->base.inode->ino, error);
         fuse_reply_err(req, errno_from_error(error));
     } else if (value) {
         set(fs, req, handle, value, size);
@@ -288,7 +288,7 @@ static gboolean handle_left_open(Fs *fs, Handle *handle)
     if (open) {
         g_autoptr(GError) error =
             g_error_new(OBJMODEL_ERROR, OBJMODEL_ERROR_BAD_VALUE, "the value ends before its brackets close");
-        write_errors_set(fs->write_errors, handle->inode->ino, error);
+        write_errors_set(fs->write_errors, handle->base.inode->ino, error);
     }
     return open;
 }

@@ -386,15 +386,25 @@ static void nodes_clear(Node *nodes[N_VIEWS])
         g_clear_pointer(&nodes[view], node_unref);
 }
 
+static gboolean read_empty_list(Loader *loader)
+{
+    if (!json_reader_enter(loader->reader, JSON_ARRAY, "\"qom\""))
+        return FALSE;
+    if (json_reader_next_element(loader->reader))
+        json_reader_fail_at(loader->reader, json_reader_position(loader->reader),
+                            "\"qom\" must be an object or an empty list");
+    return !json_reader_failed(loader->reader);
+}
+
 static gboolean read_view(Loader *loader, View view, SavedVm *saved, Node *nodes[N_VIEWS])
 {
     JsonKind kind;
     switch (view) {
     case VIEW_QOM:
         /* A root dump of a source without a tree has an empty list here. */
-        if (!json_reader_peek(loader->reader, &kind))
-            return FALSE;
-        nodes[view] = kind == JSON_ARRAY ? read_list(loader, view) : read_object(loader, view_name(view));
+        if (json_reader_peek(loader->reader, &kind) && kind == JSON_ARRAY)
+            return read_empty_list(loader);
+        nodes[view] = read_object(loader, view_name(view));
         return nodes[view] != NULL;
     case VIEW_VM:
         return read_vm(loader, saved);
