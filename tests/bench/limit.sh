@@ -76,10 +76,10 @@ bench()
 
 QOMFS=$BUILD/qomfs
 note "building in $BUILD"
-configure "$BUILD" --buildtype=release >"$WORK/log" 2>&1 && ninja -C "$BUILD" >>"$WORK/log" 2>&1 || {
+if ! { configure "$BUILD" --buildtype=release && ninja -C "$BUILD"; } >"$WORK/log" 2>&1; then
     tail -n 40 "$WORK/log" >&2
     die "cannot build"
-}
+fi
 
 # ---- .tree.json: unchanged, and right after a change ----
 
@@ -147,7 +147,7 @@ measure_scale()
 {
     small=10000 large=1000000
     for n in $small $large; do
-        "$BUILD/tests/bench/gen-tree" $n >"$MEMORY/$n.json"
+        "$BUILD/tests/bench/gen-tree" "$n" >"$MEMORY/$n.json"
     done
     bench scale-bench --properties=$large --mounts="$MOUNTS" --lookups="$LOOKUPS" \
         "$QOMFS" "$MEMORY/$small.json" "$MEMORY/$large.json"

@@ -10,7 +10,8 @@
  *   del PATH [PATH]...    all in one publication
  *   storm MICROSECONDS    from now on it changes that often by itself: fresh_storm_begin()
  *   calm                  no longer; "ok COUNT"
- *   delay MILLISECONDS    how long qom/late takes to be fetched; -1: for ever
+ *   delay MS CURRENT-MS   how long qom/late takes to be fetched, -1: for ever; how long it is
+ *                         current then
  *
  * The words of a command are separated by tabs, paths are below qom/. Run by
  * cases/fresh.py, which looks at the mount from a process of its own.
@@ -73,8 +74,9 @@ static void run_command(Fresh *fresh, char **words)
         answer("ok", fresh->storm_count);
         return;
     }
-    if (g_str_equal(word, "delay") && n == 2) {
+    if (g_str_equal(word, "delay") && n == 3) {
         g_atomic_int_set(&fresh->delay_ms, atoi(words[1]));
+        g_atomic_int_set(&fresh->current_ms, atoi(words[2]));
         answer("ok", 0);
         return;
     }

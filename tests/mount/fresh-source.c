@@ -265,6 +265,8 @@ static gboolean fetch_answer(gpointer opaque)
 
     fresh_set_value(fresh, "late", "n", number, stamp);
     fresh_publish(fresh, stamp);
+    gint64 until = g_get_monotonic_time() + (gint64)g_atomic_int_get(&fresh->current_ms) * 1000;
+    __atomic_store_n(&fresh->current_until, until, __ATOMIC_RELAXED);
     fetch->done(NULL, fetch->opaque);
     g_queue_remove(&fresh->fetches, fetch);
     g_source_unref(fetch->timer);
@@ -298,7 +300,9 @@ static void fresh_fetch(Source *source, const char *path, const char *property, 
 /* What stands in qom/late is known, but its values are not current. */
 static gboolean fresh_wants_fetch(Source *source, const char *path, const char *property, SourceScope scope)
 {
-    (void)source, (void)property;
+    (void)property;
+    if (__atomic_load_n(&((Fresh *)source)->current_until, __ATOMIC_RELAXED) > g_get_monotonic_time())
+        return FALSE;
     return scope != SOURCE_NODE && g_str_equal(path, LATE);
 }
 

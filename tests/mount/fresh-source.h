@@ -3,7 +3,7 @@
  * The source of fresh-mount: a small tree that changes as it is told. qom/ has pair/front and
  * pair/back (with n and text), many (300 properties), wide (2,000 children), come (where
  * objects come and go), moving (a and b, equal, and one higher each time that they are looked
- * at), and late, whose values have to be fetched, which takes fresh->delay_ms.
+ * at), and late, whose values have to be fetched.
  *
  * Its main loop runs on a thread of its own and owns the tree. Functions that say so are for
  * that thread only: from a GSource on fresh->context.
@@ -17,7 +17,8 @@ typedef struct Fresh {
     GMainContext *context;
     GMainLoop *loop;
     GThread *thread;
-    gint delay_ms; /* atomic */
+    gint delay_ms, current_ms; /* atomic: what fetching takes (-1: for ever), how long it lasts */
+    gint64 current_until;      /* atomic, on the monotonic clock */
 
     /* The main loop's own. */
     Node *root;

@@ -17,6 +17,7 @@ from fresh import Fresh
 from lib import SLOW, Failed, check, equal, lazy_unmount, main, mounts_at, run, test, until
 
 NEVER = -1
+CURRENT_MS = int(200 * SLOW)
 # What an answer from memory may take, process start included, on a machine that is busy.
 AT_ONCE = 0.5 * SLOW
 
@@ -73,45 +74,55 @@ except OSError as error:
             self.process.stdout.close()
 
 
-@test("an open waits for the answer, and shows what was fetched")
+@test("an open waits for the answer, and shows what was fetched: once, while that is current")
 def answered_late():
     with Fresh(timeout=3) as fresh:
         for i, delay in enumerate((0, 100, 300), 1):
-            fresh.tell("delay", delay)
+            fresh.tell("delay", delay, CURRENT_MS)
             seconds, content = timed(fresh.read, "late/n")
             equal(content, b"%d\n" % i, f"the value after {delay} ms")
             check(delay / 1000 <= seconds < delay / 1000 + AT_ONCE, f"{delay} ms: {seconds:.3f} s")
+            equal(fresh.read("late/n"), content, "what is read while it is current")
+            time.sleep(CURRENT_MS / 1000)
         seconds, content = timed(fresh.read, "late/.tree.json")
         check(b'"value":4}' in content and seconds >= 0.3, f".tree.json after {seconds:.3f} s: {content}")
+
+
+@test("an open fetches once, however soon what was fetched is old")
+def fetched_once():
+    with Fresh(timeout=3) as fresh:
+        fresh.tell("delay", 0, 0)
+        for i in range(1, 101):
+            equal(fresh.read("late/n"), b"%d\n" % i, f"open {i}")
 
 
 @test("an answer that never comes: ETIMEDOUT, in the set time")
 def never_answered():
     with Fresh(timeout=0.5) as fresh:
-        fresh.tell("delay", NEVER)
+        fresh.tell("delay", NEVER, 0)
         for name in ("n", "text", ".tree.json"):
             seconds, result = timed(open_late, fresh, name)
             equal(result, "ETIMEDOUT", name)
             check(fresh.timeout <= seconds < fresh.timeout + AT_ONCE, f"{name}: {seconds:.3f} s")
-        fresh.tell("delay", 0)
+        fresh.tell("delay", 0, 0)
         equal(timed(fresh.read, "late/n")[1], b"1\n", "once it answers again")
 
 
 @test("an answer that comes after the time-out is no harm")
 def answered_too_late():
     with Fresh(timeout=0.3) as fresh:
-        fresh.tell("delay", int(fresh.timeout * 1000) + 200)
+        fresh.tell("delay", int(fresh.timeout * 1000) + 200, 0)
         for _ in range(3):
             equal(timed(open_late, fresh)[1], "ETIMEDOUT", "open")
         time.sleep(fresh.timeout + 0.4)
-        fresh.tell("delay", 0)
+        fresh.tell("delay", 0, 0)
         equal(fresh.read("late/n"), b"4\n", "the value, fetched three times unseen")
 
 
 @test("others are not held up: ls -l, stat, df, cat, another open of the directory")
 def others():
     with Fresh(timeout=30) as fresh:
-        fresh.tell("delay", NEVER)
+        fresh.tell("delay", NEVER, 0)
         waiting = [Waiting(fresh, name) for name in ("n", "text", ".tree.json")]
         for command in (
             ("ls", "-la", fresh.file("late")),
@@ -133,7 +144,7 @@ def others():
 @test("whoever is interrupted returns at once: Ctrl-C, a handled signal, SIGKILL")
 def interrupted():
     with Fresh(timeout=30) as fresh:
-        fresh.tell("delay", NEVER)
+        fresh.tell("delay", NEVER, 0)
         for _ in range(20):
             one = Waiting(fresh)
             one.process.send_signal(signal.SIGALRM)
@@ -165,7 +176,7 @@ for i in range(300):
         pass
 """
     with Fresh(timeout=10) as fresh:
-        fresh.tell("delay", 5)
+        fresh.tell("delay", 5, 0)
         done = run(sys.executable, "-c", program, fresh.file("late/n"))
         equal((done.returncode, done.stderr), (0, b""), "the program")
         number = int(fresh.read("late/n"))
@@ -177,10 +188,10 @@ def timeout_races():
     with Fresh(timeout=0.02) as fresh:
         outcomes = {"ETIMEDOUT": 0, None: 0}
         for i in range(100):
-            fresh.tell("delay", int(fresh.timeout * 1000) - 2 + i % 5)
+            fresh.tell("delay", int(fresh.timeout * 1000) - 2 + i % 5, 0)
             outcomes[timed(open_late, fresh)[1]] += 1
         print(f"# {outcomes}")
-        fresh.tell("delay", 0)
+        fresh.tell("delay", 0, 0)
         until(lambda: int(fresh.read("late/n")) > 100)
         check(int(fresh.read("late/n")) > 100, "fetches are missing")
 
@@ -188,7 +199,7 @@ def timeout_races():
 @test("a hundred that wait: the others answer, and all end in time")
 def hundred():
     with Fresh(timeout=2) as fresh:
-        fresh.tell("delay", NEVER)
+        fresh.tell("delay", NEVER, 0)
         results = []
         threads = [threading.Thread(target=lambda: results.append(timed(open_late, fresh))) for _ in range(100)]
         for thread in threads:
@@ -208,7 +219,7 @@ def hundred():
 def ends():
     for how in ("SIGTERM", "umount"):
         fresh = Fresh(timeout=60)
-        fresh.tell("delay", NEVER)
+        fresh.tell("delay", NEVER, 0)
         waiting = [Waiting(fresh) for _ in range(3)]
         if how == "SIGTERM":
             fresh.process.terminate()
