@@ -46,15 +46,6 @@ static void call_free(QmpCall *call)
     g_free(call);
 }
 
-/* The reply is complete: it goes to the session, and the call is gone. */
-static void call_deliver(QmpCall *call)
-{
-    if (call->session != NULL) {
-        qmp_session_reply(call->session, call, g_string_free_to_bytes(g_steal_pointer(&call->reply)));
-    }
-    call_free(call);
-}
-
 /* ---- the mailbox ---- */
 
 QmpMailbox *qmp_mailbox_new(void (*wake)(void *opaque), void *opaque)
@@ -108,19 +99,9 @@ void qmp_mailbox_close(QmpMailbox *mailbox)
     }
 }
 
-void qmp_mailbox_deliver(QmpMailbox *mailbox, void (*delivered)(QmpSession *session, void *opaque), void *opaque)
+GPtrArray *qmp_mailbox_take(QmpMailbox *mailbox)
 {
-    g_autoptr(GPtrArray) calls = mailbox_take(mailbox, FALSE);
-
-    for (guint i = 0; i < calls->len; i++) {
-        QmpCall *call = g_ptr_array_index(calls, i);
-        QmpSession *session = call->session;
-
-        call_deliver(call);
-        if (session != NULL) {
-            delivered(session, opaque);
-        }
-    }
+    return mailbox_take(mailbox, FALSE);
 }
 
 static void mailbox_post(QmpCall *call)
@@ -160,7 +141,7 @@ GString *qmp_call_result(QmpCall *call)
 static void call_replied(QmpCall *call)
 {
     if (call->thread == g_thread_self() && call->session != NULL && qmp_session_executes(call->session, call)) {
-        call_deliver(call);
+        qmp_call_deliver(call);
     } else {
         mailbox_post(call);
     }
@@ -198,6 +179,17 @@ void qmp_call_fail_new(QmpCall *call, GQuark domain, int code, const char *forma
 QmpSession *qmp_call_session(QmpCall *call)
 {
     return call->session;
+}
+
+QmpSession *qmp_call_deliver(QmpCall *call)
+{
+    QmpSession *session = call->session;
+
+    if (session != NULL) {
+        qmp_session_reply(session, call, g_string_free_to_bytes(g_steal_pointer(&call->reply)));
+    }
+    call_free(call);
+    return session;
 }
 
 void qmp_call_orphan(QmpCall *call)

@@ -21,8 +21,8 @@ void qmp_mailbox_unref(QmpMailbox *mailbox);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(QmpMailbox, qmp_mailbox_unref)
 /* From now on what is posted is thrown away, and wake is not called any more. */
 void qmp_mailbox_close(QmpMailbox *mailbox);
-/* Hands each call that was replied to over to its session, and tells whose it is. */
-void qmp_mailbox_deliver(QmpMailbox *mailbox, void (*delivered)(QmpSession *session, void *opaque), void *opaque);
+/* The calls (QmpCall) that were replied to since the last time, in that order. */
+GPtrArray *qmp_mailbox_take(QmpMailbox *mailbox);
 
 /* ---- calls ---- */
 
@@ -32,5 +32,7 @@ QmpCall *qmp_call_new(QmpSession *session, QmpMailbox *mailbox, QmpRequest *requ
 void qmp_call_execute(QmpCall *call, const QmpRegistry *commands);
 /* The session that made it. */
 QmpSession *qmp_call_session(QmpCall *call);
+/* Hands a call from the mailbox to its session, which is returned (NULL: it is gone), and frees it. */
+QmpSession *qmp_call_deliver(QmpCall *call);
 /* The session goes away: the reply, when it comes, is thrown away. */
 void qmp_call_orphan(QmpCall *call);

@@ -52,6 +52,7 @@ typedef struct QmpEvent {
     const char *name;
     const QmpType *data; /* NULL: none */
     guint interval_ms;   /* at most one in so many milliseconds is sent, the last of them; 0: all */
+    const char *about;   /* a member of the data: those that differ in it are held back apart; or NULL */
 } QmpEvent;
 
 /* ---- registries ---- */

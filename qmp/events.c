@@ -11,7 +11,7 @@ struct QmpEvents {
 
     GMutex lock;
     GString *due;          /* messages that can be sent */
-    GHashTable *held_back; /* "NAME/ABOUT" -> Interval, those that run */
+    GHashTable *held_back; /* event_key() -> Interval, those that run */
 };
 
 /* An interval in which one event of a kind was sent already. */
@@ -56,11 +56,18 @@ void qmp_events_free(QmpEvents *events)
     g_free(events);
 }
 
-/* Under lock: puts a message where it belongs; takes it over. */
-static void events_put(QmpEvents *events, const char *name, const char *about, guint interval_ms, GString *message)
+/* Which events are held back together. */
+static char *event_key(const QmpEvent *event, JsonSlice data)
 {
-    g_autofree char *key = g_strdup_printf("%s/%s", name, about != NULL ? about : "");
-    Interval *interval = interval_ms > 0 ? g_hash_table_lookup(events->held_back, key) : NULL;
+    JsonSlice about = event->about != NULL && data.length > 0 ? json_member(data, event->about) : (JsonSlice){"", 0};
+
+    return g_strdup_printf("%s/%.*s", event->name, (int)about.length, about.text);
+}
+
+/* Under lock: puts a message where it belongs; takes it over. key NULL: it is not held back. */
+static void events_put(QmpEvents *events, const char *key, guint interval_ms, GString *message)
+{
+    Interval *interval = key != NULL ? g_hash_table_lookup(events->held_back, key) : NULL;
 
     if (interval != NULL) {
         if (interval->last != NULL) {
@@ -69,26 +76,28 @@ static void events_put(QmpEvents *events, const char *name, const char *about, g
         interval->last = message;
         return;
     }
-    if (interval_ms > 0) {
+    if (key != NULL) {
         interval = g_new0(Interval, 1);
         interval->length = (gint64)interval_ms * 1000;
         interval->end = g_get_monotonic_time() + interval->length;
-        g_hash_table_insert(events->held_back, g_steal_pointer(&key), interval);
+        g_hash_table_insert(events->held_back, g_strdup(key), interval);
     }
     g_string_append_len(events->due, message->str, (gssize)message->len);
     g_string_free(message, TRUE);
 }
 
-void qmp_events_emit(QmpEvents *events, const char *name, JsonSlice data, const char *about)
+void qmp_events_emit(QmpEvents *events, const char *name, JsonSlice data, gint64 time_us)
 {
     const QmpEvent *event = qmp_registry_find_event(events->registry, name);
+    guint interval_ms = event != NULL ? event->interval_ms : 0;
+    g_autofree char *key = interval_ms > 0 ? event_key(event, data) : NULL;
     GString *message = g_string_new(NULL);
     gboolean asleep;
 
-    qmp_append_event(message, name, data, g_get_real_time());
+    qmp_append_event(message, name, data, time_us);
     g_mutex_lock(&events->lock);
     asleep = events->due->len == 0;
-    events_put(events, name, about, event != NULL ? event->interval_ms : 0, message);
+    events_put(events, key, interval_ms, message);
     asleep = asleep && events->due->len > 0;
     g_mutex_unlock(&events->lock);
     if (asleep) {

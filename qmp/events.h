@@ -16,9 +16,8 @@ QmpEvents *qmp_events_new(QmpRegistry *registry, void (*wake)(void *opaque), voi
 void qmp_events_free(QmpEvents *events);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(QmpEvents, qmp_events_free)
 
-/* data: a compact object, or absent. about: what the event is about where those of different
- * objects are held back apart (a path or a name), or NULL. */
-void qmp_events_emit(QmpEvents *events, const char *name, JsonSlice data, const char *about);
+/* data: a compact object, or absent. time_us: when it happened, in microseconds since the epoch. */
+void qmp_events_emit(QmpEvents *events, const char *name, JsonSlice data, gint64 time_us);
 
 /* Appends the messages that are due at `now` (monotonic, microseconds). Returns when the
  * next one may become due, or -1. */

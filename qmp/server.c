@@ -306,11 +306,6 @@ static void client_ready(Client *client, guint32 events)
     client_touch(client);
 }
 
-static void call_delivered(QmpSession *session, void *opaque G_GNUC_UNUSED)
-{
-    client_touch(qmp_session_opaque(session));
-}
-
 /* Sends the events that are due to all who have negotiated. */
 static void server_send_events(QmpServer *server)
 {
@@ -331,6 +326,21 @@ static void server_send_events(QmpServer *server)
         if (!client->dead && qmp_session_is_negotiated(client->session)) {
             qmp_session_send(client->session, g_bytes_ref(shared));
             client_touch(client);
+        }
+    }
+}
+
+/* Replies from other threads, and events: whatever was told before a reply is sent before it. */
+static void server_send_news(QmpServer *server)
+{
+    g_autoptr(GPtrArray) calls = qmp_mailbox_take(server->mailbox);
+
+    server_send_events(server);
+    for (guint i = 0; i < calls->len; i++) {
+        const QmpSession *session = qmp_call_deliver(g_ptr_array_index(calls, i));
+
+        if (session != NULL) {
+            client_touch(qmp_session_opaque(session));
         }
     }
 }
@@ -381,8 +391,7 @@ static void server_round(QmpServer *server)
 {
     gint64 end;
 
-    qmp_mailbox_deliver(server->mailbox, call_delivered, NULL);
-    server_send_events(server);
+    server_send_news(server);
     while (server->fresh.length > 0) {
         client_turn(g_queue_peek_head(&server->fresh));
     }
@@ -491,7 +500,7 @@ void qmp_server_set_event_sink(QmpServer *server, void (*sink)(const char *text,
     server->sink_opaque = opaque;
 }
 
-void qmp_server_emit(QmpServer *server, const char *event, JsonSlice data, const char *about)
+void qmp_server_emit(QmpServer *server, const char *event, JsonSlice data, gint64 time_us)
 {
-    qmp_events_emit(server->events, event, data, about);
+    qmp_events_emit(server->events, event, data, time_us);
 }

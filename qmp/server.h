@@ -30,4 +30,4 @@ void qmp_server_set_event_sink(QmpServer *server, void (*sink)(const char *text,
                                void *opaque);
 
 /* Any thread, from qmp_server_new() on. See qmp_events_emit(). */
-void qmp_server_emit(QmpServer *server, const char *event, JsonSlice data, const char *about);
+void qmp_server_emit(QmpServer *server, const char *event, JsonSlice data, gint64 time_us);

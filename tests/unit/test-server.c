@@ -80,7 +80,7 @@ static const QmpCommand commands[] = {
     {0},
 };
 
-static const QmpEvent events[] = {{.name = "TICK"}, {.name = "SLOW", .interval_ms = 200}, {0}};
+static const QmpEvent events[] = {{.name = "TICK"}, {.name = "SLOW", .interval_ms = 200, .about = "of"}, {0}};
 
 typedef struct Fixture {
     char *folder, *path;
@@ -320,7 +320,7 @@ static void test_never_reads(Fixture *f, gconstpointer data G_GNUC_UNUSED)
         send_raw(fd, "{\"execute\":\"big\",\"arguments\":{\"size\":4000000}}");
     }
     for (guint i = 0; i < (QMP_BACKLOG_MAX >> 16) * 5 / 4; i++) {
-        qmp_server_emit(f->server, "TICK", slice(tick), NULL);
+        qmp_server_emit(f->server, "TICK", slice(tick), 1);
         if (i % 10 == 0) {
             g_assert_cmpint(assert_served(client), <, 1000000);
         }
@@ -418,9 +418,9 @@ static void test_events(Fixture *f, gconstpointer data G_GNUC_UNUSED)
     int fd = connect_raw(f);
 
     qmp_client_on_event(client, add_event, got);
-    qmp_server_emit(f->server, "TICK", slice("{\"n\":1}"), NULL);
+    qmp_server_emit(f->server, "TICK", slice("{\"n\":1}"), 1);
     wait_events(client, got, 1);
-    qmp_server_emit(f->server, "TICK", slice(NULL), NULL);
+    qmp_server_emit(f->server, "TICK", slice(NULL), 1);
     wait_events(client, got, strlen("TICK {\"n\":1}|TICK |"));
     g_assert_cmpstr(got->str, ==, "TICK {\"n\":1}|TICK |");
     /* None to those that have not negotiated. */
@@ -440,20 +440,20 @@ static void test_held_back_events(Fixture *f, gconstpointer data G_GNUC_UNUSED)
     qmp_client_on_event(client, add_event, got);
     assert_served(client);
     for (guint i = 0; i < 5; i++) {
-        char n[16];
+        char n[32];
 
-        g_snprintf(n, sizeof n, "{\"n\":%u}", i);
-        qmp_server_emit(f->server, "SLOW", slice(n), "a");
+        g_snprintf(n, sizeof n, "{\"n\":%u,\"of\":1}", i);
+        qmp_server_emit(f->server, "SLOW", slice(n), 1);
     }
-    qmp_server_emit(f->server, "SLOW", slice("{\"n\":9}"), "b");
-    wait_events(client, got, strlen("SLOW {\"n\":0}|SLOW {\"n\":9}|"));
-    g_assert_cmpstr(got->str, ==, "SLOW {\"n\":0}|SLOW {\"n\":9}|");
-    wait_events(client, got, strlen("SLOW {\"n\":0}|SLOW {\"n\":9}|SLOW {\"n\":4}|"));
-    g_assert_cmpstr(got->str, ==, "SLOW {\"n\":0}|SLOW {\"n\":9}|SLOW {\"n\":4}|");
+    qmp_server_emit(f->server, "SLOW", slice("{\"of\":2,\"n\":9}"), 1);
+    wait_events(client, got, strlen("SLOW {\"n\":0,\"of\":1}|SLOW {\"of\":2,\"n\":9}|"));
+    g_assert_cmpstr(got->str, ==, "SLOW {\"n\":0,\"of\":1}|SLOW {\"of\":2,\"n\":9}|");
+    wait_events(client, got, strlen("SLOW {\"n\":0,\"of\":1}|SLOW {\"of\":2,\"n\":9}|SLOW {\"n\":4,\"of\":1}|"));
+    g_assert_cmpstr(got->str, ==, "SLOW {\"n\":0,\"of\":1}|SLOW {\"of\":2,\"n\":9}|SLOW {\"n\":4,\"of\":1}|");
     g_usleep(500 * 1000);
-    qmp_server_emit(f->server, "SLOW", slice("{\"n\":5}"), "a");
+    qmp_server_emit(f->server, "SLOW", slice("{\"n\":5,\"of\":1}"), 1);
     wait_events(client, got, got->len + 1);
-    g_assert_true(g_str_has_suffix(got->str, "{\"n\":4}|SLOW {\"n\":5}|"));
+    g_assert_true(g_str_has_suffix(got->str, "{\"n\":4,\"of\":1}|SLOW {\"n\":5,\"of\":1}|"));
 }
 
 /* ---- the client against servers that are none ---- */
