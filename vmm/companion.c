@@ -3,12 +3,14 @@
 #include "vmm/companion.h"
 
 #include <stdio.h>
+#include <string.h>
 
 #include "vmm/qmp-context.h"
 
 struct Companion {
-    gpointer context;
+    QmpContext context;
     QmpServer *server;
+    EventLog *events;
 };
 
 /* ---- what is offered ---- */
@@ -66,38 +68,121 @@ static void add_vm_commands(QmpRegistry *registry, const Snapshot *snapshot, gbo
     }
 }
 
-QmpRegistry *companion_registry_new(Source *source, Vm *vm, gpointer *ret_context)
+static QmpRegistry *companion_registry(Companion *companion)
 {
-    g_autoptr(Snapshot) snapshot = snapshots_current(source->snapshots);
+    QmpContext *context = &companion->context;
+    g_autoptr(Snapshot) snapshot = snapshots_current(context->source->snapshots);
+    gboolean is_model = context->vm != NULL;
     QmpVersion version = source_version(snapshot);
     QmpRegistry *registry = qmp_registry_new(&version);
-    QmpContext *context = g_new0(QmpContext, 1);
 
-    context->source = source;
-    context->vm = vm;
-    add_vm_commands(registry, snapshot, vm != NULL, context);
+    add_vm_commands(registry, snapshot, is_model, context);
     if (source_has(snapshot, VIEW_QOM)) {
         qmp_registry_add(registry, qmp_qom_commands, context);
     }
-    if (vm != NULL || source_has(snapshot, VIEW_CPU_DEFINITIONS)) {
+    if (is_model || source_has(snapshot, VIEW_CPU_DEFINITIONS)) {
         qmp_registry_add(registry, qmp_cpu_commands, context);
     }
-    if (vm != NULL || source_has(snapshot, VIEW_BLOCKSTATS)) {
+    if (is_model || source_has(snapshot, VIEW_BLOCKSTATS)) {
         qmp_registry_add(registry, qmp_block_commands, context);
     }
-    *ret_context = context;
+    if (is_model) {
+        qmp_registry_add(registry, qmp_types_commands, context);
+        qmp_registry_add(registry, qmp_model_commands, context);
+        qmp_registry_add_events(registry, qmp_vm_events);
+    }
+    qmp_registry_add(registry, qmp_change_commands, context);
+    qmp_registry_add(registry, qmp_object_commands, context);
+    qmp_registry_add(registry, qmp_device_commands, context);
     return registry;
 }
 
-/* ---- the server ---- */
+/* ---- events ---- */
 
-Companion *companion_new(Source *source, Vm *vm, const char *path, GError **error)
+/* On the main loop. */
+static void vm_told(const char *name, const char *data, gint64 time_us, gpointer opaque)
+{
+    Companion *companion = opaque;
+    JsonSlice slice = {data, data != NULL ? strlen(data) : 0};
+
+    qmp_server_emit(companion->server, name, slice, time_us);
+}
+
+/* On the monitor thread. */
+static void log_events(const char *text, gsize length, void *opaque)
+{
+    Companion *companion = opaque;
+
+    event_log_append(companion->events, text, length);
+}
+
+static void start_listening(Vm *vm, gpointer data)
+{
+    vm_set_event_listener(vm, vm_told, data);
+}
+
+/* A job that the other side waits for. */
+typedef struct Farewell {
+    GMutex lock;
+    GCond done_cond;
+    gboolean done;
+} Farewell;
+
+static void stop_listening(Vm *vm, gpointer data)
+{
+    Farewell *farewell = data;
+
+    vm_set_event_listener(vm, NULL, NULL);
+    g_mutex_lock(&farewell->lock);
+    farewell->done = TRUE;
+    g_cond_signal(&farewell->done_cond);
+    g_mutex_unlock(&farewell->lock);
+}
+
+/* Afterwards the main loop does not know the companion any more. */
+static void leave_vm(Vm *vm)
+{
+    Farewell farewell = {.done = FALSE};
+
+    g_mutex_init(&farewell.lock);
+    g_cond_init(&farewell.done_cond);
+    vm_call(vm, stop_listening, NULL, &farewell);
+    g_mutex_lock(&farewell.lock);
+    while (!farewell.done) {
+        g_cond_wait(&farewell.done_cond, &farewell.lock);
+    }
+    g_mutex_unlock(&farewell.lock);
+    g_cond_clear(&farewell.done_cond);
+    g_mutex_clear(&farewell.lock);
+}
+
+/* ---- life ---- */
+
+Companion *companion_new(Source *source, Vm *vm, const CompanionOptions *options, GError **error)
 {
     g_autoptr(Companion) companion = g_new0(Companion, 1);
-    g_autoptr(QmpRegistry) registry = companion_registry_new(source, vm, &companion->context);
+    g_autoptr(QmpRegistry) registry = NULL;
 
-    companion->server = qmp_server_new(path, registry, error);
-    return companion->server != NULL ? g_steal_pointer(&companion) : NULL;
+    companion->context = (QmpContext){
+        .source = source,
+        .quit = options->quit,
+        .quit_opaque = options->quit_opaque,
+    };
+    companion->context.vm = vm;
+    companion->events = options->events;
+    registry = companion_registry(companion);
+    companion->server = qmp_server_new(options->path, registry, error);
+    if (companion->server == NULL) {
+        companion->context.vm = NULL; /* it does not know us yet */
+        return NULL;
+    }
+    if (companion->events != NULL) {
+        qmp_server_set_event_sink(companion->server, log_events, companion);
+    }
+    if (vm != NULL) {
+        vm_call(vm, start_listening, NULL, companion);
+    }
+    return g_steal_pointer(&companion);
 }
 
 void companion_start(Companion *companion)
@@ -105,16 +190,14 @@ void companion_start(Companion *companion)
     qmp_server_start(companion->server);
 }
 
-QmpServer *companion_server(Companion *companion)
-{
-    return companion->server;
-}
-
 void companion_free(Companion *companion)
 {
-    if (companion != NULL) {
-        qmp_server_free(companion->server);
-        g_free(companion->context);
-        g_free(companion);
+    if (companion == NULL) {
+        return;
     }
+    if (companion->context.vm != NULL) {
+        leave_vm(companion->context.vm);
+    }
+    qmp_server_free(companion->server);
+    g_free(companion);
 }

@@ -5,21 +5,26 @@
  */
 #pragma once
 
+#include "objmodel/event-log.h"
 #include "objmodel/source.h"
 #include "qmp/server.h"
 #include "vmm/vm.h"
 
-/* What a source's server offers. vm: the VM behind the source, or NULL (a dump). *ret_context is the
- * context of all commands: free it (g_free) after whatever uses the registry. */
-QmpRegistry *companion_registry_new(Source *source, Vm *vm, gpointer *ret_context);
-
 typedef struct Companion Companion;
 
-/* path NULL: no socket, the events alone. The source (and the VM) must outlive it. */
-Companion *companion_new(Source *source, Vm *vm, const char *path, GError **error);
+typedef struct CompanionOptions {
+    const char *path; /* of the socket; NULL: none, events go to the log alone */
+    EventLog *events; /* gets the text of all events; or NULL */
+    /* What `quit` is to end, called on any thread; or NULL. */
+    void (*quit)(void *opaque);
+    void *quit_opaque;
+} CompanionOptions;
+
+/* vm: the VM behind the source, or NULL (a dump). The source, the VM and the log must outlive it. It
+ * listens from now on. */
+Companion *companion_new(Source *source, Vm *vm, const CompanionOptions *options, GError **error);
 /* Serves from now on. */
 void companion_start(Companion *companion);
+/* What was to be said last is still sent. */
 void companion_free(Companion *companion);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(Companion, companion_free)
-
-QmpServer *companion_server(Companion *companion);

@@ -14,6 +14,9 @@
 typedef struct QmpContext {
     Source *source;
     Vm *vm; /* NULL: nothing but snapshots (a dump) */
+    /* What `quit` calls, on any thread, when its client has been answered; or NULL. */
+    void (*quit)(void *opaque);
+    void *quit_opaque;
 } QmpContext;
 
 /* The newest snapshot; a new reference. */
@@ -24,11 +27,15 @@ static inline Snapshot *qmp_context_snapshot(QmpCall *call)
     return snapshots_current(context->source->snapshots);
 }
 
-/* The tables. Those that answer from the tree alone, from types, and so on. */
-extern const QmpCommand qmp_qom_commands[];    /* qmp-qom.c: needs the object tree */
-extern const QmpCommand qmp_cpu_commands[];    /* qmp-query.c: needs the CPU definitions */
-extern const QmpCommand qmp_block_commands[];  /* qmp-query.c: needs the block statistics */
-extern const QmpCommand qmp_vm_commands[];     /* qmp-query.c: needs what vm/ shows */
-extern const QmpCommand qmp_types_commands[];  /* qmp-types.c: needs a VM */
-extern const QmpCommand qmp_model_commands[];  /* qmp-model.c: needs a VM */
-extern const QmpCommand qmp_change_commands[]; /* qmp-change.c: without a VM they fail */
+/* The tables. Those that change something fail where there is no VM. */
+extern const QmpCommand qmp_qom_commands[];    /* need the object tree */
+extern const QmpCommand qmp_cpu_commands[];    /* need the CPU definitions */
+extern const QmpCommand qmp_block_commands[];  /* need the block statistics */
+extern const QmpCommand qmp_vm_commands[];     /* need what vm/ shows */
+extern const QmpCommand qmp_types_commands[];  /* need a VM */
+extern const QmpCommand qmp_model_commands[];  /* need a VM */
+extern const QmpCommand qmp_change_commands[]; /* change something */
+extern const QmpCommand qmp_object_commands[]; /* change something */
+extern const QmpCommand qmp_device_commands[]; /* change something */
+/* What a VM tells of. */
+extern const QmpEvent qmp_vm_events[];

@@ -24,13 +24,15 @@ typedef struct Fixture {
 static void serve(Fixture *f)
 {
     static const DumpOptions options = {.file_name = "test"};
+    CompanionOptions companion = {0};
     g_autoptr(GError) error = NULL;
 
     f->source = dump_source_new(f->text, f->length, &options, &error);
     g_assert_no_error(error);
     f->folder = g_dir_make_tmp("qmp-XXXXXX", NULL);
     f->path = g_build_filename(f->folder, "sock", NULL);
-    f->companion = companion_new(f->source, NULL, f->path, &error);
+    companion.path = f->path;
+    f->companion = companion_new(f->source, NULL, &companion, &error);
     g_assert_no_error(error);
     companion_start(f->companion);
     f->client = qmp_client_new(f->path, TIMEOUT_MS, &error);
@@ -323,6 +325,16 @@ static void test_values(Fixture *f, gconstpointer data G_GNUC_UNUSED)
     assert_slice(call(f, "qom-list", "{\"path\":\"/b/same\"}"), "[{\"name\":\"type\",\"type\":\"string\"}]");
 }
 
+/* What would change a saved tree is offered, and fails. */
+static void test_read_only(Fixture *f, gconstpointer data G_GNUC_UNUSED)
+{
+    assert_fails(f, "qom-set", "{\"path\":\"/a\",\"property\":\"n\",\"value\":1}", QMP_ERROR_GENERIC);
+    assert_fails(f, "stop", NULL, QMP_ERROR_GENERIC);
+    assert_fails(f, "quit", NULL, QMP_ERROR_GENERIC);
+    assert_fails(f, "object-add", "{\"qom-type\":\"iothread\",\"id\":\"i\"}", QMP_ERROR_GENERIC);
+    assert_fails(f, "device_add", "{\"driver\":\"x\"}", QMP_ERROR_GENERIC);
+}
+
 /* A tree alone offers nothing of what it lacks. */
 static void test_lacking(Fixture *f, gconstpointer data G_GNUC_UNUSED)
 {
@@ -379,6 +391,7 @@ int main(int argc, char **argv)
     ADD("paths", odd_tree, test_paths);
     ADD("odd-names", odd_tree, test_odd_names);
     ADD("values", odd_tree, test_values);
+    ADD("read-only", odd_tree, test_read_only);
     ADD("lacking", odd_tree, test_lacking);
     ADD("views", root_dump, test_views);
     return g_test_run();
