@@ -9,10 +9,12 @@ it and is of any length; objects come to come/ and go.
 """
 
 import collections
+import contextlib
 import errno
 import json
 import os
 import random
+import signal
 import subprocess
 import sys
 import time
@@ -192,7 +194,8 @@ def everybody():
                     raise Failed(f"failed: {ended}")
         finally:
             for shell in shells:
-                os.killpg(shell.pid, 9)
+                with contextlib.suppress(ProcessLookupError):
+                    os.killpg(shell.pid, signal.SIGKILL)
                 shell.wait()
         print(f"# {sum(sights.values())} reads during {fresh.tell('calm')} changes")
 
