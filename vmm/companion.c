@@ -92,8 +92,6 @@ static QmpRegistry *companion_registry(Companion *companion)
         qmp_registry_add_events(registry, qmp_vm_events);
     }
     qmp_registry_add(registry, qmp_change_commands, context);
-    qmp_registry_add(registry, qmp_object_commands, context);
-    qmp_registry_add(registry, qmp_device_commands, context);
     return registry;
 }
 

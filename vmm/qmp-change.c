@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The QMP commands that change properties, or the state of the whole VM: jobs of the main loop.
- * Devices and objects come and go in qmp-device.c and qmp-object.c.
+ * The QMP commands that change the VM: jobs of its main loop, whose work is in devices.c. The
+ * model's guest lets go of a device at once: what device_del removes is gone, and DEVICE_DELETED told, when the
+ * reply comes. And the events that a VM tells.
  */
-#include <string.h>
-
-#include "objmodel/error.h"
+#include "vmm/devices.h"
 #include "vmm/qmp-job.h"
 
 /* ---- qom-set ---- */
@@ -26,34 +25,106 @@ static const QmpArg set_args[] = {
 static gboolean run_set(Vm *vm, QmpCall *call G_GNUC_UNUSED, const void *data, GError **error)
 {
     const SetArgs *args = data;
-    Object *object = object_resolve(vm_root(vm), args->path, error);
 
-    return object != NULL && object_set(object, args->property, args->value, error);
+    return qom_set(vm, args->path, args->property, args->value, error);
 }
 
-static void qom_set(QmpCall *call, const void *args)
+static void handle_set(QmpCall *call, const void *args)
 {
     qmp_job(call, args, run_set);
 }
 
-/* ---- stop, cont ---- */
+/* ---- object-add, device_add ---- */
 
-static gboolean is_running(Vm *vm)
+typedef struct ObjectArgs {
+    char *qom_type;
+    char *id;
+} ObjectArgs;
+
+static const QmpArg object_args[] = {
+    QMP_ARG(ObjectArgs, qom_type, "qom-type", qmp_str),
+    QMP_ARG(ObjectArgs, id, "id", qmp_str),
+    {0},
+};
+
+static gboolean run_object_add(Vm *vm, QmpCall *call, const void *args G_GNUC_UNUSED, GError **error)
 {
-    return strcmp(vm_status(vm), "running") == 0;
+    return object_add(vm, qmp_call_arguments(call), error);
 }
+
+static void handle_object_add(QmpCall *call, const void *args)
+{
+    qmp_job(call, args, run_object_add);
+}
+
+typedef struct DeviceArgs {
+    char *driver;
+    char *bus;
+    char *id;
+} DeviceArgs;
+
+static const QmpArg device_args[] = {
+    QMP_ARG(DeviceArgs, driver, "driver", qmp_str),
+    QMP_ARG(DeviceArgs, bus, "bus", qmp_str, .optional = TRUE),
+    QMP_ARG(DeviceArgs, id, "id", qmp_str, .optional = TRUE),
+    {0},
+};
+
+static gboolean run_device_add(Vm *vm, QmpCall *call, const void *args G_GNUC_UNUSED, GError **error)
+{
+    return device_add(vm, qmp_call_arguments(call), error);
+}
+
+static void handle_device_add(QmpCall *call, const void *args)
+{
+    qmp_job(call, args, run_device_add);
+}
+
+/* ---- object-del, device_del ---- */
+
+typedef struct IdArgs {
+    char *id;
+} IdArgs;
+
+static const QmpArg id_args[] = {
+    QMP_ARG(IdArgs, id, "id", qmp_str),
+    {0},
+};
+
+static gboolean run_object_del(Vm *vm, QmpCall *call G_GNUC_UNUSED, const void *data, GError **error)
+{
+    const IdArgs *args = data;
+
+    return object_del(vm, args->id, error);
+}
+
+static void handle_object_del(QmpCall *call, const void *args)
+{
+    qmp_job(call, args, run_object_del);
+}
+
+static gboolean run_device_del(Vm *vm, QmpCall *call G_GNUC_UNUSED, const void *data, GError **error)
+{
+    const IdArgs *args = data;
+
+    return device_del(vm, args->id, error);
+}
+
+static void handle_device_del(QmpCall *call, const void *args)
+{
+    qmp_job(call, args, run_device_del);
+}
+
+/* ---- stop, cont, system_reset ---- */
 
 static gboolean run_stop(Vm *vm, QmpCall *call G_GNUC_UNUSED, const void *args G_GNUC_UNUSED,
                          GError **error G_GNUC_UNUSED)
 {
-    if (is_running(vm)) {
-        vm_set_status(vm, "paused");
-        vm_event(vm, "STOP", NULL);
-    }
+    vm_stop(vm);
     return TRUE;
 }
 
-static void stop(QmpCall *call, const void *args)
+static void handle_stop(QmpCall *call, const void *args)
 {
     qmp_job(call, args, run_stop);
 }
@@ -61,31 +132,28 @@ static void stop(QmpCall *call, const void *args)
 static gboolean run_cont(Vm *vm, QmpCall *call G_GNUC_UNUSED, const void *args G_GNUC_UNUSED,
                          GError **error G_GNUC_UNUSED)
 {
-    if (!is_running(vm)) {
-        vm_set_status(vm, "running");
-        vm_event(vm, "RESUME", NULL);
-    }
+    vm_cont(vm);
     return TRUE;
 }
 
-static void cont(QmpCall *call, const void *args)
+static void handle_cont(QmpCall *call, const void *args)
 {
     qmp_job(call, args, run_cont);
 }
 
-/* ---- system_reset, quit ---- */
-
 static gboolean run_reset(Vm *vm, QmpCall *call G_GNUC_UNUSED, const void *args G_GNUC_UNUSED,
                           GError **error G_GNUC_UNUSED)
 {
-    vm_event(vm, "RESET", "{\"guest\":false,\"reason\":\"host-qmp-system-reset\"}");
+    vm_reset(vm);
     return TRUE;
 }
 
-static void system_reset(QmpCall *call, const void *args)
+static void handle_reset(QmpCall *call, const void *args)
 {
     qmp_job(call, args, run_reset);
 }
+
+/* ---- quit ---- */
 
 static gboolean run_quit(Vm *vm, QmpCall *call G_GNUC_UNUSED, const void *args G_GNUC_UNUSED,
                          GError **error G_GNUC_UNUSED)
@@ -101,7 +169,7 @@ static void after_quit(const QmpContext *context)
     }
 }
 
-static void quit(QmpCall *call, const void *args)
+static void handle_quit(QmpCall *call, const void *args)
 {
     qmp_job_then(call, args, run_quit, after_quit);
 }
@@ -109,11 +177,23 @@ static void quit(QmpCall *call, const void *args)
 /* ---- the tables ---- */
 
 const QmpCommand qmp_change_commands[] = {
-    {.name = "qom-set", .handler = qom_set, .args = set_args, .args_size = sizeof(SetArgs)},
-    {.name = "stop", .handler = stop},
-    {.name = "cont", .handler = cont},
-    {.name = "system_reset", .handler = system_reset},
-    {.name = "quit", .handler = quit},
+    {.name = "qom-set", .handler = handle_set, .args = set_args, .args_size = sizeof(SetArgs)},
+    {.name = "object-add",
+     .handler = handle_object_add,
+     .args = object_args,
+     .args_size = sizeof(ObjectArgs),
+     .flags = QMP_COMMAND_OPEN_ARGS},
+    {.name = "object-del", .handler = handle_object_del, .args = id_args, .args_size = sizeof(IdArgs)},
+    {.name = "device_add",
+     .handler = handle_device_add,
+     .args = device_args,
+     .args_size = sizeof(DeviceArgs),
+     .flags = QMP_COMMAND_OPEN_ARGS},
+    {.name = "device_del", .handler = handle_device_del, .args = id_args, .args_size = sizeof(IdArgs)},
+    {.name = "stop", .handler = handle_stop},
+    {.name = "cont", .handler = handle_cont},
+    {.name = "system_reset", .handler = handle_reset},
+    {.name = "quit", .handler = handle_quit},
     {0},
 };
 

@@ -35,7 +35,5 @@ extern const QmpCommand qmp_vm_commands[];     /* need what vm/ shows */
 extern const QmpCommand qmp_types_commands[];  /* need a VM */
 extern const QmpCommand qmp_model_commands[];  /* need a VM */
 extern const QmpCommand qmp_change_commands[]; /* change something */
-extern const QmpCommand qmp_object_commands[]; /* change something */
-extern const QmpCommand qmp_device_commands[]; /* change something */
 /* What a VM tells of. */
 extern const QmpEvent qmp_vm_events[];

@@ -161,6 +161,54 @@ static void query_cpus_fast(QmpCall *call, const void *args G_GNUC_UNUSED)
     qmp_call_return(call);
 }
 
+/* ---- query-iothreads ---- */
+
+static const QmpType iothread_info = {
+    .meta = QMP_OBJECT,
+    .name = "IOThreadInfo",
+    .members =
+        (const QmpMember[]){
+            {"id", &qmp_str, FALSE},
+            {"thread-id", &qmp_int, FALSE},
+            {"poll-max-ns", &qmp_int, FALSE},
+            {"poll-grow", &qmp_int, FALSE},
+            {"poll-shrink", &qmp_int, FALSE},
+            {"poll-weight", &qmp_int, FALSE},
+            {"aio-max-batch", &qmp_int, FALSE},
+            {0},
+        },
+};
+static QMP_LIST_OF(iothread_info_list, iothread_info);
+
+static void append_iothread(GString *out, Vm *vm, const Node *node, const char *path G_GNUC_UNUSED,
+                            guint number G_GNUC_UNUSED)
+{
+    g_autofree char *id = json_string_dup(node->json_name, NULL);
+
+    append_comma(out);
+    g_string_append(out, "{\"id\":");
+    json_append_slice(out, node->json_name);
+    g_string_append_printf(out, ",\"thread-id\":%d", vm_iothread_thread_id(vm, id));
+    append_slot(out, node, "poll-max-ns", NULL);
+    append_slot(out, node, "poll-grow", NULL);
+    append_slot(out, node, "poll-shrink", NULL);
+    append_slot(out, node, "poll-weight", NULL);
+    append_slot(out, node, "aio-max-batch", NULL);
+    g_string_append_c(out, '}');
+}
+
+static void query_iothreads(QmpCall *call, const void *args G_GNUC_UNUSED)
+{
+    const QmpContext *context = qmp_call_context(call);
+    g_autoptr(Snapshot) snapshot = qmp_context_snapshot(call);
+    GString *out = qmp_call_result(call);
+
+    g_string_append_c(out, '[');
+    append_each(out, context->vm, views_get(snapshot->root, VIEW_QOM), "/objects", "iothread", append_iothread, 0);
+    g_string_append_c(out, ']');
+    qmp_call_return(call);
+}
+
 /* ---- query-yank ---- */
 
 static const QmpType yank_type = {
@@ -201,6 +249,7 @@ static void query_yank(QmpCall *call, const void *args G_GNUC_UNUSED)
 const QmpCommand qmp_model_commands[] = {
     {.name = "query-target", .handler = query_target, .ret = &target_info},
     {.name = "query-cpus-fast", .handler = query_cpus_fast, .ret = &cpu_info_list},
+    {.name = "query-iothreads", .handler = query_iothreads, .ret = &iothread_info_list},
     {.name = "query-yank", .handler = query_yank, .ret = &yank_instance_list, .flags = QMP_COMMAND_OOB},
     {0},
 };
