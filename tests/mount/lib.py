@@ -6,6 +6,7 @@ exception, most of them raised by check() and equal(). See tests/README.md for t
 """
 
 import contextlib
+import errno
 import json
 import os
 import shutil
@@ -266,10 +267,15 @@ class Mount:
         return self.process.poll() is not None
 
     def answers(self):
-        if not mounts_at(self.path):
+        """Whether the topmost mount is ours and alive; it may stand on another, or on a dead one."""
+        if not [kind for kind, _, _ in mounts_at(self.path)][-1:] == ["fuse.qomfs"]:
             return False
-        os.statvfs(self.path)
-        return True
+        try:
+            return bool(os.statvfs(self.path))
+        except OSError as error:
+            if error.errno == errno.ENOTCONN:
+                return False
+            raise
 
     def messages(self):
         self.errors.seek(0)
@@ -305,8 +311,9 @@ class Mount:
         if self in _mounted:
             _mounted.remove(self)
         self.process.kill()
-        self.process.wait()
         lazy_unmount(self.path)
+        with contextlib.suppress(subprocess.TimeoutExpired):  # one that waits for its own mount cannot be killed
+            self.process.wait(5)
 
     def __enter__(self):
         return self

@@ -7,7 +7,6 @@ import json
 import os
 import re
 import stat
-import subprocess
 import sys
 import time
 
@@ -135,7 +134,8 @@ def cut_off_recorded():
 
 @test("an empty file, a file of white space")
 def empty():
-    refused_at(b"", "1:1")
+    path = write_file(b"")
+    check("empty" in refused(path, path), "it does not say that it is empty")
     refused_at(b"\n\n  \n", "4:1")
 
 
@@ -260,19 +260,6 @@ def too_deep_objects():
     refused(path, path)
 
 
-def used(*command):
-    """(result, seconds, peak of memory in bytes) of a command that gives up."""
-    with open(os.path.join(scratch(), "errors"), "w+b") as errors:
-        start = time.monotonic()
-        process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=errors, stderr=errors)
-        _, status, usage = os.wait4(process.pid, 0)
-        seconds = time.monotonic() - start
-        process.returncode = os.waitstatus_to_exitcode(status)
-        errors.seek(0)
-        result = subprocess.CompletedProcess(command, process.returncode, b"", errors.read())
-        return result, seconds, usage.ru_maxrss * 1024
-
-
 @test("a gigabyte of nothing, and more: refused at once, with little memory")
 def gigabyte():
     for size in (1 << 30, (1 << 30) - 1, (1 << 30) + 1, 5 << 30, 1 << 42):
@@ -281,10 +268,12 @@ def gigabyte():
             os.truncate(path, size)
         except OSError:  # more than this file system takes
             continue
-        result, seconds, memory = used(QOMFS, "-f", path, scratch("point"))
+        # sanitizers reserve more address space than there is memory
+        limit = "ulimit -v 200000;" if KIND == "plain" else ""
+        start = time.monotonic()
+        result = run("sh", "-c", limit + ' exec "$1" -f "$2" "$3"', "sh", QOMFS, path, scratch("point"))
         check_message(result, path)
-        check(seconds < 2 * SLOW, f"{seconds:.1f} s for {size} bytes")
-        check(memory < 100e6 or KIND != "plain", f"{memory / 1e6:.0f} MB for {size} bytes")
+        check(time.monotonic() - start < 2 * SLOW, f"{time.monotonic() - start:.1f} s for {size} bytes")
         os.unlink(path)
 
 

@@ -152,6 +152,28 @@ def signals_at_start():
         check(process.returncode in (0, -signal.SIGTERM, -signal.SIGINT), f"status {process.returncode}")
 
 
+@test("a signal, or an unmount, as soon as the mount is there")
+def ended_at_once():
+    for number in range(60):
+        point = scratch("mount")
+        process = subprocess.Popen([QOMFS, "-f", DUMP, point], stderr=subprocess.PIPE)
+        while not mounts_at(point) and process.poll() is None:
+            pass
+        if number % 3 == 0:
+            run("fusermount3", "-uz", point)
+        else:
+            process.send_signal(SIGNALS[number % 3])
+        try:
+            _, errors = process.communicate(timeout=10 * SLOW)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            lazy_unmount(point)
+            check(False, f"round {number}: it does not end")
+        left = mounts_at(point)
+        lazy_unmount(point)
+        equal((process.returncode, errors, left), (0, b"", []), f"round {number}: status, messages, mounts")
+
+
 @test("fusermount3 -u, umount: the foreground ends with status 0")
 def unmounted():
     commands = [("fusermount3", "-u"), ("fusermount3", "-uz")]
@@ -223,6 +245,8 @@ def descriptors():
 @test("stopped with SIGSTOP: readers wait, can be interrupted, and go on after SIGCONT")
 def stopped():
     with Mount(DUMP) as mount:
+        # the names are known from now on: a look-up of an unknown one holds its directory, and cannot be interrupted
+        check(mount.read("qom", "machine", "type"), "nothing there")
         mount.process.send_signal(signal.SIGSTOP)
         reader = subprocess.Popen(["cat", mount.file("qom", "machine", "type")], stdout=subprocess.PIPE)
         victim = subprocess.Popen(["cat", mount.file("qom", "machine", "type")], stdout=subprocess.PIPE)

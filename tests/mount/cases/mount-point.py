@@ -77,7 +77,7 @@ def live():
         equal(len(mounts_at(mount.path)), 1, "mounts there")
         # by other names of it
         refused(mount.path + "/", mount.path)
-        refused(os.path.join(os.path.dirname(mount.path), ".", os.path.basename(mount.path)), mount.path)
+        refused(os.path.join(os.path.dirname(mount.path), ".", os.path.basename(mount.path)), "mounted")
         link = os.path.join(scratch(), "link")
         os.symlink(mount.path, link)
         refused(link, "")

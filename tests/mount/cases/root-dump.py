@@ -147,7 +147,7 @@ def root():
         check({"qom", "cpu-definitions", "blockstats", "vm", ".tree.json"} <= names <= known, f"the root holds {names}")
 
 
-@test("vm/ of a dump: its files are its JSON; the source is a dump, what the dump says of its VM is kept")
+@test("vm/ of a dump: its files are its JSON; the source is the file; what the dump says of its VM is kept")
 def vm():
     more = ',"vm":{"name":"vm7","uuid":"","status":"paused","version":"11.1.3","source":"live","generation":7}'
     for dump, name in ((recorded("qemu-7.2-pc"), ""), (write_file(root_dump("qemu-11.1-pc", more=more)), "vm7")):
@@ -157,7 +157,7 @@ def vm():
             expected[b""] = Entry("directory", tree=record.text)
             same_everywhere(mount, "vm", expected, None)
             equal(set(record.names()) >= {"name", "version", "source", "generation", "connected"}, True, "its members")
-            equal(record.member("source").content, "dump", "vm/source")
+            equal(record.member("source").content, dump, "vm/source")
             equal(record.member("name").content, name, "vm/name")
             if name:
                 equal(record.member("version").content, "11.1.3", "vm/version")
