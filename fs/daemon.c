@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
+#include <sys/statvfs.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -13,7 +14,7 @@
 static int ready_pipe = -1;
 
 /* The parent: until the child has written its byte, or has closed the pipe by ending. */
-static G_NORETURN void daemon_wait(pid_t child, int pipe)
+static G_NORETURN void daemon_wait(pid_t child, int pipe, const char *mount_point)
 {
     char byte;
     gssize got;
@@ -21,7 +22,8 @@ static G_NORETURN void daemon_wait(pid_t child, int pipe)
     do
         got = read(pipe, &byte, 1);
     while (got < 0 && errno == EINTR);
-    if (got == 1)
+    struct statvfs answer;
+    if (got == 1 && statvfs(mount_point, &answer) == 0)
         _exit(EXIT_SUCCESS);
     if (waitpid(child, &status, 0) != child)
         _exit(EXIT_FAILURE);
@@ -30,7 +32,7 @@ static G_NORETURN void daemon_wait(pid_t child, int pipe)
     _exit(WIFEXITED(status) ? WEXITSTATUS(status) : EXIT_FAILURE);
 }
 
-void daemon_begin(void)
+void daemon_begin(const char *mount_point)
 {
     int ends[2];
     pid_t child;
@@ -40,7 +42,7 @@ void daemon_begin(void)
     }
     if (child > 0) {
         close(ends[1]);
-        daemon_wait(child, ends[0]);
+        daemon_wait(child, ends[0], mount_point);
     }
     close(ends[0]);
     ready_pipe = ends[1];

@@ -2,7 +2,7 @@
 /* Fetches: a parked request, and the source's answer that ends it. */
 #include "fs/fetch.h"
 
-#include "fs/errno.h"
+#include "fs/error-number.h"
 #include "fs/inode.h"
 #include "fs/parking.h"
 

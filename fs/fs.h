@@ -15,7 +15,7 @@ typedef struct FsOptions {
     guint uid, gid;     /* who owns everything */
     guint umask;        /* permission bits taken away */
     gint64 timeout_us;  /* how long a request may wait for the source */
-    /* Called once, on fs_run()'s thread, when the mount answers. */
+    /* Called once, on any thread, when requests are served. */
     void (*ready)(void *opaque);
     void *ready_data;
 } FsOptions;

@@ -18,7 +18,7 @@ enum { STATUS_FAILED = 1, STATUS_USAGE = 2 };
 
 static void ready(void *opaque)
 {
-    (void)opaque;
+    mount_point_unlock(opaque);
     daemon_ready();
 }
 
@@ -45,9 +45,9 @@ static void fill_standard_descriptors(void)
         close(fd);
 }
 
-static gboolean mount_and_serve(Source *source, const Options *options, const char *mount_point, GError **error)
+static gboolean mount_and_serve(Source *source, const Options *options, MountPoint *mount_point, GError **error)
 {
-    FsOptions fs = {.mount_point = mount_point,
+    FsOptions fs = {.mount_point = mount_point->path,
                     .fsname = options->source ? options->source : "model",
                     .kernel_options = options->kernel->str,
                     .allow_other = options->allow_other,
@@ -58,30 +58,37 @@ static gboolean mount_and_serve(Source *source, const Options *options, const ch
                     .gid = options->gid,
                     .umask = options->umask,
                     .timeout_us = (gint64)(options->timeout * G_USEC_PER_SEC),
-                    .ready = ready};
+                    .ready = ready,
+                    .ready_data = mount_point};
     return fs_run(source, &fs, error);
+}
+
+static int fail(const GError *error)
+{
+    message_print("%s", error->message);
+    return g_error_matches(error, OBJMODEL_ERROR, OBJMODEL_ERROR_READ_ONLY) ? STATUS_USAGE : STATUS_FAILED;
 }
 
 static int run(const Options *options)
 {
     g_autoptr(GError) error = NULL;
-    g_autofree char *mount_point = mount_point_prepare(options->mount_point, options->nonempty, &error);
-    if (!mount_point) {
-        message_print("%s", error->message);
-        return STATUS_FAILED;
-    }
-    if (!options->foreground && !options->debug)
-        daemon_begin();
+    gboolean background = !options->foreground && !options->debug;
+    MountPoint mount_point;
+    /* What the caller has open is not for a daemon to keep. */
+    if (background)
+        close_range(STDERR_FILENO + 1, ~0U, 0);
+    if (!mount_point_prepare(&mount_point, options->mount_point, options->nonempty, &error))
+        return fail(error);
+    if (background)
+        daemon_begin(mount_point.path);
     block_signals();
     OpenOptions open = {.secrets = options->secrets, .read_write = options->read_write};
     Source *source = source_open(options->source, &open, &error);
-    gboolean ok = source && mount_and_serve(source, options, mount_point, &error);
+    gboolean ok = source && mount_and_serve(source, options, &mount_point, &error);
     if (source)
         source->ops->free(source);
-    if (ok)
-        return EXIT_SUCCESS;
-    message_print("%s", error->message);
-    return g_error_matches(error, OBJMODEL_ERROR, OBJMODEL_ERROR_READ_ONLY) ? STATUS_USAGE : STATUS_FAILED;
+    mount_point_clear(&mount_point);
+    return ok ? EXIT_SUCCESS : fail(error);
 }
 
 int main(int argc, char **argv)

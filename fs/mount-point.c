@@ -7,10 +7,12 @@
 #include "fs/mount-point.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <limits.h>
 #include <mntent.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/mount.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
@@ -70,32 +72,72 @@ static gboolean is_empty(const char *path)
     return !dir || !g_dir_read_name(dir);
 }
 
-char *mount_point_prepare(const char *path, gboolean allow_nonempty, GError **error)
+/* Whoever mounts on a directory holds a lock on it meanwhile. Opened before that, it is the
+ * directory below the mount that the lock is on, for all who come. */
+static int lock_directory(const char *path)
 {
-    g_autofree char *absolute = absolute_path(path, error);
-    if (!absolute)
-        return NULL;
+    int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    while (fd >= 0 && flock(fd, LOCK_EX) < 0 && errno == EINTR)
+        continue;
+    return fd;
+}
+
+/* Clears away a dead mount; refuses a live one. */
+static gboolean check_own_mount(const char *path, GError **error)
+{
     struct statvfs answer;
-    if (is_own_mount(absolute)) {
-        if (statvfs(absolute, &answer) == 0 || errno != ENOTCONN) {
-            fail(error, absolute, "qomfs is mounted there already");
-            return NULL;
-        }
-        if (!clear_dead_mount(absolute)) {
-            fail(error, absolute, "a qomfs that was killed left its mount there, and it cannot be taken away");
-            return NULL;
-        }
-    }
+    if (!is_own_mount(path))
+        return TRUE;
+    if (statvfs(path, &answer) == 0 || errno != ENOTCONN)
+        return fail(error, path, "qomfs is mounted there already");
+    return clear_dead_mount(path) ||
+           fail(error, path, "a qomfs that was killed left its mount there, and it cannot be taken away");
+}
+
+static gboolean check_directory(const char *path, gboolean allow_nonempty, GError **error)
+{
     struct stat st;
-    if (stat(absolute, &st) < 0)
-        fail(error, absolute, g_strerror(errno));
-    else if (!S_ISDIR(st.st_mode))
-        fail(error, absolute, "it is not a directory");
-    else if (!allow_nonempty && !is_empty(absolute))
-        fail(error, absolute, "the directory is not empty (-o nonempty hides what is in it)");
-    else if (access("/dev/fuse", F_OK) < 0)
-        fail(error, absolute, "there is no /dev/fuse (modprobe fuse, or pass the device into the container)");
-    else
-        return g_steal_pointer(&absolute);
-    return NULL;
+    if (stat(path, &st) < 0)
+        return fail(error, path, g_strerror(errno));
+    if (!S_ISDIR(st.st_mode))
+        return fail(error, path, "it is not a directory");
+    if (!allow_nonempty && !is_empty(path))
+        return fail(error, path, "the directory is not empty (-o nonempty hides what is in it)");
+    if (access("/dev/fuse", F_OK) < 0)
+        return fail(error, path, "there is no /dev/fuse (modprobe fuse, or pass the device into the container)");
+    return TRUE;
+}
+
+gboolean mount_point_prepare(MountPoint *ret, const char *path, gboolean allow_nonempty, GError **error)
+{
+    MountPoint made = {.path = absolute_path(path, error), .lock = -1};
+    if (!made.path)
+        return FALSE;
+    gboolean ok = check_own_mount(made.path, error);
+    if (ok) {
+        made.lock = lock_directory(made.path);
+        /* Another start may have mounted while this one waited. */
+        ok = check_own_mount(made.path, error) && check_directory(made.path, allow_nonempty, error);
+    }
+    if (!ok) {
+        mount_point_clear(&made);
+        return FALSE;
+    }
+    *ret = made;
+    return TRUE;
+}
+
+void mount_point_unlock(MountPoint *mount_point)
+{
+    if (mount_point->lock < 0)
+        return;
+    flock(mount_point->lock, LOCK_UN);
+    close(mount_point->lock);
+    mount_point->lock = -1;
+}
+
+void mount_point_clear(MountPoint *mount_point)
+{
+    mount_point_unlock(mount_point);
+    g_clear_pointer(&mount_point->path, g_free);
 }

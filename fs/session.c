@@ -64,13 +64,17 @@ static void op_link(fuse_req_t req, fuse_ino_t id, fuse_ino_t new_parent, const 
     op_refuse_name(req, new_parent, new_name);
 }
 
-/* Runs when the kernel has said what it can; libfuse's defaults but for these. */
+/* Runs when the kernel has said what it can, as the first request that the workers serve: any
+ * other one waits until it is answered. We never make one ourselves, for a process that waits for
+ * its own mount cannot be killed. */
 static void op_init(void *userdata, struct fuse_conn_info *connection)
 {
-    (void)userdata;
+    const Fs *fs = userdata;
     connection->want &=
         ~(unsigned)(FUSE_CAP_WRITEBACK_CACHE | FUSE_CAP_SPLICE_READ | FUSE_CAP_SPLICE_WRITE | FUSE_CAP_SPLICE_MOVE);
     connection->time_gran = 1;
+    if (fs->options->ready)
+        fs->options->ready(fs->options->ready_data);
 }
 
 static const struct fuse_lowlevel_ops operations = {
@@ -223,25 +227,6 @@ static gboolean session_mount(struct fuse_session *session, const FsOptions *opt
 
 /* ---- serving ---- */
 
-/* Tells that the mount answers, when it does. Not before the workers run is its first request
- * answered: so it is made by a thread of its own. */
-typedef struct Announcer {
-    const FsOptions *options;
-    GThread *thread;
-    gint done; /* atomic */
-} Announcer;
-
-static gpointer announce(gpointer data)
-{
-    Announcer *announcer = data;
-    const FsOptions *options = announcer->options;
-    struct stat st;
-    if (stat(options->mount_point, &st) == 0 && options->ready)
-        options->ready(options->ready_data);
-    g_atomic_int_set(&announcer->done, TRUE);
-    return NULL;
-}
-
 static gboolean serve(Fs *fs, GError **error)
 {
     struct fuse_loop_config *config = fuse_loop_cfg_create();
@@ -257,14 +242,14 @@ static gboolean serve(Fs *fs, GError **error)
     return FALSE;
 }
 
-/* A notification may wait in the kernel for a request that no worker takes any more, and so may
- * the announcer's own: requests are served here until both are through. */
-static void serve_the_rest(Fs *fs, Announcer *announcer)
+/* A notification may wait in the kernel for a request that no worker takes any more: so requests
+ * are served here until the notifier is through. */
+static void serve_the_rest(Fs *fs)
 {
     struct fuse_buf buffer = {0};
     notifier_stop(fs->notifier);
     fuse_session_reset(fs->session);
-    while (!notifier_stopped(fs->notifier) || !g_atomic_int_get(&announcer->done)) {
+    while (!notifier_stopped(fs->notifier)) {
         struct pollfd device = {.fd = fuse_session_fd(fs->session), .events = POLLIN};
         if (poll(&device, 1, 10) <= 0)
             continue;
@@ -282,12 +267,9 @@ static gboolean session_run(Fs *fs, GError **error)
 {
     ending_begin(fs->session);
     fs->notifier = notifier_new(fs);
-    Announcer announcer = {.options = fs->options};
-    announcer.thread = g_thread_new("announcer", announce, &announcer);
     gboolean ok = serve(fs, error);
     ending_end();
-    serve_the_rest(fs, &announcer);
-    g_thread_join(announcer.thread);
+    serve_the_rest(fs);
     /* Replies to what is parked need the session; what the source says later finds nothing. */
     parking_close(fs->parking);
     notifier_free(fs->notifier);

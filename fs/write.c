@@ -13,7 +13,7 @@
 #include <errno.h>
 #include <string.h>
 
-#include "fs/errno.h"
+#include "fs/error-number.h"
 #include "fs/operations.h"
 #include "fs/parking.h"
 #include "objmodel/error.h"

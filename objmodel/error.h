@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The errors of the object model. Each maps to an errno in fs/errno.c and to a
+ * The errors of the object model. Each maps to an errno in fs/error-number.c and to a
  * QMP error class in qmp/message.c, and nowhere else.
  */
 #pragma once

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* The one table from errors of the object model to errno. */
-#include "fs/errno.h"
+#include "fs/error-number.h"
 
 #include <errno.h>
 
