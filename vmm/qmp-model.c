@@ -131,7 +131,7 @@ static void append_cpu(GString *out, Vm *vm, const Node *node, const char *path,
     const VmCpus *cpus = &vm_config(vm)->cpus;
 
     append_comma(out);
-    g_string_append_printf(out, "{\"thread-id\":%d,", vm_thread_id(vm));
+    g_string_append_printf(out, "{\"thread-id\":%d", vm_thread_id(vm));
     append_slot(out, node, "type", "qom-type");
     g_string_append(out, ",\"props\":{");
     append_slot(out, node, "core-id", NULL);
