@@ -34,6 +34,8 @@ void object_extra_free(ObjectExtra *extra);
 
 /* The row of that name (the class's, then its own), or -1. */
 int object_find_prop(const Object *object, const char *name);
+/* A child or property of this name went: where it has a number, that is free again. */
+void object_release_name(Object *parent, const char *name);
 /* Clears all links that point at the object, and what stands for its properties. */
 void object_clear_users(Object *object);
 /* Withdraws the object from the users of all that it points at. */

@@ -518,6 +518,7 @@ gboolean object_remove_property(Object *object, const char *name)
     if (is_link(object_prop(object, (guint)index)))
         link_set(object, (guint)index, NULL);
     stored_remove(object, (guint)index);
+    object_release_name(object, name);
     renumber(object, (guint)index);
     g_ptr_array_remove_index(object->extra->own, (guint)index - first);
     g_clear_pointer(&object->extra->shape, shape_unref);

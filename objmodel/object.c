@@ -257,8 +257,14 @@ static char *number_name(Object *parent, const char *name, gsize base_length)
     }
 }
 
+char *object_free_name(Object *parent, const char *name)
+{
+    gsize base_length = array_name_length(name);
+    return base_length ? number_name(parent, name, base_length) : g_strdup(name);
+}
+
 /* A name went: where it has a number, that one is free again. */
-static void number_release(Object *parent, const char *name)
+void object_release_name(Object *parent, const char *name)
 {
     const char *bracket = strrchr(name, '[');
     g_autofree char *base = NULL;
@@ -278,7 +284,7 @@ static void number_release(Object *parent, const char *name)
 gboolean object_add_child(Object *parent, const char *name, Object *child, GError **error)
 {
     gsize base_length = array_name_length(name);
-    g_autofree char *full = base_length ? number_name(parent, name, base_length) : g_strdup(name);
+    g_autofree char *full = object_free_name(parent, name);
 
     g_assert(!child->parent);
     if (!base_length && (object_child(parent, full) || object_find_prop(parent, full) >= 0)) {
@@ -358,7 +364,7 @@ void object_unparent(Object *object)
     parent->n_children--;
     if (parent->extra && parent->extra->by_name)
         g_hash_table_remove(parent->extra->by_name, object->name);
-    number_release(parent, object->name);
+    object_release_name(parent, object->name);
     g_clear_pointer(&object->name, g_free);
     object->parent = object->next = object->previous = NULL;
     object->marks |= OBJECT_MARK_TEXT | OBJECT_MARK_CHILDREN;

@@ -66,6 +66,9 @@ Object *object_new_child(Object *parent, const char *name, Class *class);
  * reference. Does nothing where it has no parent. */
 void object_unparent(Object *object);
 
+/* The name that is meant by one that may end in "[*]": with the lowest free number instead. New memory. */
+char *object_free_name(Object *parent, const char *name);
+
 /* The child of this name, borrowed; or NULL. */
 Object *object_child(const Object *parent, const char *name);
 /* New memory: "/" for an object without a parent. */

@@ -150,12 +150,12 @@ static void prop_list_unref(PropList *list)
 /* ---- instances ---- */
 
 /* Runs the class_init functions from the oldest parent down. */
-static void class_init_chain(const Class *class, gpointer initial)
+static void class_init_chain(const Class *class, const Class *of, gpointer initial)
 {
-    if (class->parent)
-        class_init_chain(class->parent, initial);
-    if (class->type->class_init)
-        class->type->class_init(class->type, initial);
+    if (of->parent)
+        class_init_chain(class, of->parent, initial);
+    if (of->type->class_init)
+        of->type->class_init(class, initial);
 }
 
 static gpointer class_make_initial(const Class *class)
@@ -165,7 +165,7 @@ static gpointer class_make_initial(const Class *class)
         if (property_is_field(class->list->props[i]))
             property_init_field(class->list->props[i], initial);
     }
-    class_init_chain(class, initial);
+    class_init_chain(class, class, initial);
     return initial;
 }
 
@@ -188,6 +188,18 @@ gpointer class_instance_new(Class *class)
         *string = g_strdup(*string);
     }
     return instance;
+}
+
+gboolean class_init_value(const Class *class, Object *initial, const char *name, JsonSlice value, GError **error)
+{
+    int index = class_find_prop(class, name);
+
+    if (index < 0 || !property_is_field(class->list->props[index])) {
+        g_set_error(error, OBJMODEL_ERROR, OBJMODEL_ERROR_NO_PROPERTY, "the type '%s' has no field '%s'",
+                    class->type->name, name);
+        return FALSE;
+    }
+    return property_set_field(class->list->props[index], initial, value, error);
 }
 
 void class_instance_free(const Class *class, gpointer instance)

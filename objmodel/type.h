@@ -157,9 +157,9 @@ struct ObjectType {
     const Property *props;    /* the rows, ended by one without a name; or NULL */
 
     /* All optional; each of the first three is called for the parents' types too. */
-    void (*class_init)(const ObjectType *type, Object *initial); /* changes what new instances are copied from */
-    void (*init)(Object *object);                                /* a new object, parents first */
-    void (*finalize)(Object *object);                            /* its memory goes, parents last */
+    void (*class_init)(const Class *class, Object *initial); /* changes what new instances are copied from */
+    void (*init)(Object *object);                            /* a new object, parents first */
+    void (*finalize)(Object *object);                        /* its memory goes, parents last */
     /* The nearest one counts. */
     gboolean (*complete)(Object *object, GError **error); /* all properties are set: it begins to work */
     void (*too_late)(const Object *object, const Property *prop,
@@ -213,5 +213,7 @@ void property_slot_info(const Property *prop, SlotInfo *ret, char **encoded_name
 
 /* Memory of a new instance with all initial values; nothing else is done. */
 gpointer class_instance_new(Class *class);
+/* For class_init functions: sets a field of the memory that instances are copied from. */
+gboolean class_init_value(const Class *class, Object *initial, const char *name, JsonSlice value, GError **error);
 /* Frees it with its strings. */
 void class_instance_free(const Class *class, gpointer instance);

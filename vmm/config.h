@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What the built-in VM is to be: read from a JSON file (docs/configuration.md), or the VM that
+ * people first meet. Plain data; any thread, one at a time.
+ */
+#pragma once
+
+#include <glib.h>
+
+#define CONFIG_ERROR (config_error_quark())
+GQuark config_error_quark(void);
+
+typedef enum ConfigError {
+    CONFIG_ERROR_INVALID, /* the message begins with LINE:COLUMN */
+} ConfigError;
+
+/* Limits. */
+enum {
+    CONFIG_MAX_CPUS = 4096,
+    CONFIG_MAX_DEVICES = 4096, /* of each kind */
+};
+#define CONFIG_MIN_MEMORY (G_GUINT64_CONSTANT(1) << 20)
+#define CONFIG_MAX_MEMORY (G_GUINT64_CONSTANT(1) << 44)
+
+typedef struct VmCpus {
+    guint count;
+    char *model;                                  /* as in query-cpu-definitions: "qemu64" */
+    guint sockets, dies, modules, cores, threads; /* their product is count */
+} VmCpus;
+
+typedef struct VmDisk {
+    char *id;
+    guint64 size;   /* bytes */
+    char *iothread; /* the id of one of iothreads, or NULL: the main loop */
+    char *serial;   /* or NULL */
+} VmDisk;
+
+typedef struct VmNic {
+    char *id;
+    char *mac; /* "52:54:00:12:34:56" */
+} VmNic;
+
+typedef struct VmConfig {
+    char *name;    /* or NULL */
+    char *uuid;    /* in lower case */
+    char *machine; /* "q35" */
+    VmCpus cpus;
+    guint64 memory;       /* bytes */
+    GArray *disks;        /* VmDisk */
+    GArray *nics;         /* VmNic */
+    GPtrArray *iothreads; /* char *, their ids */
+    guint root_ports;     /* PCIe root ports that devices can be plugged into */
+    gboolean paused;      /* it does not run at first, as with QEMU's -S */
+} VmConfig;
+
+/* The VM that is mounted where nothing else is said. */
+VmConfig *vm_config_new(void);
+/* From the text of a file. What it leaves out is as in the default one; a list that it gives
+ * replaces the default's. NULL: the error says where and what. */
+VmConfig *vm_config_from_json(const char *text, gsize length, GError **error);
+VmConfig *vm_config_copy(const VmConfig *config);
+void vm_config_free(VmConfig *config);
+G_DEFINE_AUTOPTR_CLEANUP_FUNC(VmConfig, vm_config_free)

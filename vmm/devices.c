@@ -1,0 +1,341 @@
+/* SPDX-License-Identifier: MIT */
+/* Devices and objects that come and go. */
+#include "vmm/devices.h"
+
+#include <string.h>
+
+#include "vmm/block.h"
+#include "vmm/bus.h"
+#include "vmm/device.h"
+#include "vmm/id.h"
+#include "vmm/iothread.h"
+#include "vmm/vm-private.h"
+
+/* ---- arguments ---- */
+
+/* A member that must be a string; NULL where it is absent. */
+static gboolean string_argument(JsonSlice arguments, const char *name, char **ret, GError **error)
+{
+    JsonSlice value = json_member(arguments, name);
+
+    *ret = value.length ? json_string_dup(value, NULL) : NULL;
+    if (!value.length || *ret)
+        return TRUE;
+    g_set_error(error, OBJMODEL_ERROR, OBJMODEL_ERROR_BAD_VALUE, "Invalid parameter type for '%s', expected: string",
+                name);
+    return FALSE;
+}
+
+static gboolean missing(const char *name, GError **error)
+{
+    g_set_error(error, OBJMODEL_ERROR, OBJMODEL_ERROR_BAD_VALUE, "Parameter '%s' is missing", name);
+    return FALSE;
+}
+
+/* Where a property has a number or boolean and the client gave a string, what the string says. */
+static void unquote(Object *object, const char *name, JsonSlice value, GString *out)
+{
+    g_autoptr(GString) now = g_string_new(NULL);
+    g_autofree char *text = json_string_dup(value, NULL);
+    JsonKind kind = object_get(object, name, now, NULL) ? json_kind((JsonSlice){now->str, now->len}) : JSON_STRING;
+    char *end;
+
+    if (text && kind == JSON_BOOL && (strcmp(text, "on") == 0 || strcmp(text, "true") == 0)) {
+        g_string_append(out, "true");
+    } else if (text && kind == JSON_BOOL && (strcmp(text, "off") == 0 || strcmp(text, "false") == 0)) {
+        g_string_append(out, "false");
+    } else if (text && kind == JSON_NUMBER && g_ascii_isdigit(*text)) {
+        guint64 number = g_ascii_strtoull(text, &end, 0);
+        if (*end)
+            json_append_slice(out, value);
+        else
+            json_append_uint(out, number);
+    } else {
+        json_append_slice(out, value);
+    }
+}
+
+/* A PCI address as people write it, "SLOT" or "SLOT.FUNCTION" in hexadecimal. */
+static gboolean set_address(Object *device, JsonSlice value, GError **error)
+{
+    g_autofree char *text = json_string_dup(value, NULL);
+    g_autofree char *json = NULL;
+    guint64 slot, function = 0;
+    char *end;
+
+    if (!text)
+        return object_set(device, "addr", value, error);
+    slot = g_ascii_strtoull(text, &end, 16);
+    if (end != text && *end == '.' && g_ascii_isdigit(end[1]))
+        function = g_ascii_strtoull(end + 1, &end, 16);
+    if (end == text || *end || slot > 31 || function > 7) {
+        g_set_error(error, OBJMODEL_ERROR, OBJMODEL_ERROR_BAD_VALUE, "Property '%s.addr' doesn't take value '%s'",
+                    class_name(device->class), text);
+        return FALSE;
+    }
+    json = g_strdup_printf("%" G_GUINT64_FORMAT, slot * 8 + function);
+    return object_set(device, "addr", (JsonSlice){json, strlen(json)}, error);
+}
+
+static gboolean set_properties(Object *object, JsonSlice arguments, const char *const *but, GError **error)
+{
+    JsonWalk walk = json_walk(arguments);
+    JsonSlice key, value;
+
+    while (json_walk_member(&walk, &key, &value)) {
+        g_autofree char *name = json_string_dup(key, NULL);
+        g_autoptr(GString) json = g_string_new(NULL);
+
+        if (g_strv_contains(but, name))
+            continue;
+        if (strcmp(name, "addr") == 0 && object_is_a(object, "pci-device")) {
+            if (!set_address(object, value, error))
+                return FALSE;
+            continue;
+        }
+        unquote(object, name, value, json);
+        if (!object_set(object, name, (JsonSlice){json->str, json->len}, error))
+            return FALSE;
+    }
+    return TRUE;
+}
+
+/* ---- device_add ---- */
+
+static Class *device_class(Vm *vm, const char *driver, GError **error)
+{
+    Class *class = types_find(vm_types(vm), driver);
+    const DeviceInfo *info = class ? device_info(vm_device_types(vm), class) : NULL;
+
+    if (!class || !class_is_a(class, device_type.name))
+        g_set_error(error, OBJMODEL_ERROR, OBJMODEL_ERROR_FAILED, "'%s' is not a valid device model name", driver);
+    else if (class_type(class)->abstract)
+        g_set_error(error, OBJMODEL_ERROR, OBJMODEL_ERROR_FAILED,
+                    "Parameter 'driver' expects a non-abstract device type");
+    else if (!info || !info->pluggable)
+        g_set_error(error, OBJMODEL_ERROR, OBJMODEL_ERROR_FAILED, "Parameter 'driver' expects a pluggable device type");
+    else
+        return class;
+    return NULL;
+}
+
+/* The bus that the client names, or one that has a place. */
+static gboolean choose_bus(Vm *vm, const Class *class, const char *name, Object **ret, GError **error)
+{
+    const char *type = device_info(vm_device_types(vm), class)->bus;
+
+    *ret = NULL;
+    if (!type)
+        return TRUE;
+    *ret = name ? bus_find(vm, name, error) : bus_find_free(vm, type, class_name(class), error);
+    if (!*ret)
+        return FALSE;
+    if (!object_is_a(*ret, type)) {
+        g_set_error(error, OBJMODEL_ERROR, OBJMODEL_ERROR_FAILED, "Device '%s' can't go on %s bus", class_name(class),
+                    class_name((*ret)->class));
+        return FALSE;
+    }
+    if (vm_is_up(vm) && !bus_is_hotpluggable(*ret)) {
+        g_set_error(error, OBJMODEL_ERROR, OBJMODEL_ERROR_FAILED, "Bus '%s' does not support hotplugging",
+                    (*ret)->name);
+        return FALSE;
+    }
+    return TRUE;
+}
+
+static gboolean check_device_id(Vm *vm, const char *id, GError **error)
+{
+    if (id && !id_is_valid(id))
+        g_set_error(error, OBJMODEL_ERROR, OBJMODEL_ERROR_BAD_VALUE, "Invalid qdev ID '%s'", id);
+    else if (id && object_child(vm_peripheral(vm), id))
+        g_set_error(error, OBJMODEL_ERROR, OBJMODEL_ERROR_EXISTS, "Duplicate device ID '%s'", id);
+    else
+        return TRUE;
+    return FALSE;
+}
+
+gboolean device_add(Vm *vm, JsonSlice arguments, GError **error)
+{
+    static const char *const not_properties[] = {"driver", "id", "bus", NULL};
+    g_autofree char *driver = NULL, *id = NULL, *bus_name = NULL;
+    Object *bus, *device;
+    Class *class;
+
+    if (!string_argument(arguments, "driver", &driver, error) || !string_argument(arguments, "id", &id, error) ||
+        !string_argument(arguments, "bus", &bus_name, error))
+        return FALSE;
+    if (!driver)
+        return missing("driver", error);
+    class = device_class(vm, driver, error);
+    if (!class || !choose_bus(vm, class, bus_name, &bus, error) || !check_device_id(vm, id, error))
+        return FALSE;
+    device = device_new(id ? vm_peripheral(vm) : vm_peripheral_anon(vm), id ? id : "device[*]", class, error);
+    if (!device)
+        return FALSE;
+    if (bus)
+        device_set_bus(device, bus);
+    if (set_properties(device, arguments, not_properties, error) && object_complete(device, error))
+        return TRUE;
+    object_unparent(device);
+    return FALSE;
+}
+
+gboolean device_del(Vm *vm, const char *id, GError **error)
+{
+    Object *object = *id == '/' ? object_resolve(vm_root(vm), id, NULL) : object_child(vm_peripheral(vm), id);
+    const Device *device = (Device *)object;
+
+    if (!object)
+        g_set_error(error, OBJMODEL_ERROR, OBJMODEL_ERROR_NOT_FOUND, "Device '%s' not found", id);
+    else if (!object_is_a(object, device_type.name))
+        g_set_error(error, OBJMODEL_ERROR, OBJMODEL_ERROR_FAILED, "%s is not a device", id);
+    else if (device->parent_bus && !bus_is_hotpluggable(device->parent_bus))
+        g_set_error(error, OBJMODEL_ERROR, OBJMODEL_ERROR_FAILED, "Bus '%s' does not support hotplugging",
+                    device->parent_bus->name);
+    else if (object->parent != vm_peripheral(vm) && object->parent != vm_peripheral_anon(vm))
+        g_set_error(error, OBJMODEL_ERROR, OBJMODEL_ERROR_FAILED, "Device '%s' can not be unplugged",
+                    class_name(object->class));
+    else {
+        object_unparent(object);
+        return TRUE;
+    }
+    return FALSE;
+}
+
+/* ---- object-add ---- */
+
+gboolean object_add(Vm *vm, JsonSlice arguments, GError **error)
+{
+    static const char *const not_properties[] = {"qom-type", "id", NULL};
+    g_autofree char *type = NULL, *id = NULL;
+    g_autoptr(Object) object = NULL;
+    Class *class;
+
+    if (!string_argument(arguments, "qom-type", &type, error) || !string_argument(arguments, "id", &id, error))
+        return FALSE;
+    if (!type || !id)
+        return missing(type ? "id" : "qom-type", error);
+    class = types_find(vm_types(vm), type);
+    if (!class || class_type(class)->abstract || !class_type(class)->user_creatable) {
+        g_set_error(error, OBJMODEL_ERROR, OBJMODEL_ERROR_BAD_VALUE, "Parameter 'qom-type' does not accept value '%s'",
+                    type);
+        return FALSE;
+    }
+    if (!id_is_valid(id)) {
+        g_set_error(error, OBJMODEL_ERROR, OBJMODEL_ERROR_BAD_VALUE, "Parameter 'id' expects an identifier");
+        return FALSE;
+    }
+    object = object_new(class);
+    if (!object_add_child(vm_objects(vm), id, object, error))
+        return FALSE;
+    if (set_properties(object, arguments, not_properties, error) && object_complete(object, error))
+        return TRUE;
+    object_unparent(object);
+    /* QEMU checks the names of the members before it looks for properties. */
+    if (error && g_error_matches(*error, OBJMODEL_ERROR, OBJMODEL_ERROR_NO_PROPERTY)) {
+        const char *name = strrchr((*error)->message, '.');
+        g_autofree char *member = g_strndup(name + 1, strcspn(name + 1, "'"));
+        g_clear_error(error);
+        g_set_error(error, OBJMODEL_ERROR, OBJMODEL_ERROR_NO_PROPERTY, "Parameter '%s' is unexpected", member);
+    }
+    return FALSE;
+}
+
+gboolean object_del(Vm *vm, const char *id, GError **error)
+{
+    Object *object = object_child(vm_objects(vm), id);
+
+    if (!object) {
+        g_set_error(error, OBJMODEL_ERROR, OBJMODEL_ERROR_FAILED, "object '%s' not found", id);
+        return FALSE;
+    }
+    for (const Class *class = object->class; class; class = class_parent(class)) {
+        if (!class_type(class)->may_delete)
+            continue;
+        if (!class_type(class)->may_delete(object, error))
+            return FALSE;
+        break;
+    }
+    object_unparent(object);
+    return TRUE;
+}
+
+/* ---- the rest of what clients change ---- */
+
+gboolean qom_set(Vm *vm, const char *path, const char *property, JsonSlice value, GError **error)
+{
+    Object *object = object_resolve(vm_root(vm), path, error);
+    return object && object_set(object, property, value, error);
+}
+
+void vm_stop(Vm *vm)
+{
+    if (strcmp(vm_status(vm), "running") != 0)
+        return;
+    vm_set_status(vm, "paused");
+    vm_event(vm, "STOP", NULL);
+}
+
+void vm_cont(Vm *vm)
+{
+    if (strcmp(vm_status(vm), "running") == 0)
+        return;
+    vm_set_status(vm, "running");
+    vm_event(vm, "RESUME", NULL);
+}
+
+void vm_reset(Vm *vm)
+{
+    vm_event(vm, "RESET", "{\"guest\":false,\"reason\":\"host-qmp-system-reset\"}");
+}
+
+/* ---- what the configuration lists ---- */
+
+static gboolean G_GNUC_PRINTF(3, 4) add_device(Vm *vm, GError **error, const char *format, ...)
+{
+    g_autofree char *json = NULL;
+    va_list args;
+
+    va_start(args, format);
+    json = g_strdup_vprintf(format, args);
+    va_end(args);
+    return device_add(vm, (JsonSlice){json, strlen(json)}, error);
+}
+
+static gboolean make_disk(Vm *vm, const VmDisk *disk, GError **error)
+{
+    g_autofree char *storage = g_strdup_printf("%s-storage", disk->id);
+    g_autofree char *format = g_strdup_printf("%s-format", disk->id);
+    g_autoptr(GString) serial = g_string_new(NULL);
+
+    json_append_string(serial, disk->serial ? disk->serial : "", -1);
+    block_node_new_raw(vm, format, block_node_new(vm, storage, disk->size));
+    return add_device(vm, error, "{\"driver\":\"virtio-blk-pci\",\"id\":\"%s\",\"drive\":\"%s\",\"serial\":%s%s%s%s}",
+                      disk->id, format, serial->str, disk->iothread ? ",\"iothread\":\"/objects/" : "",
+                      disk->iothread ? disk->iothread : "", disk->iothread ? "\"" : "");
+}
+
+gboolean devices_make(Vm *vm, GError **error)
+{
+    const VmConfig *config = vm_config(vm);
+
+    for (guint i = 0; i < config->iothreads->len; i++) {
+        if (!iothread_new(vm, config->iothreads->pdata[i], error))
+            return FALSE;
+    }
+    for (guint i = 0; i < config->root_ports; i++) {
+        if (!add_device(vm, error, "{\"driver\":\"pcie-root-port\",\"id\":\"rp%u\",\"chassis\":%u,\"bus\":\"pcie.0\"}",
+                        i, i + 1))
+            return FALSE;
+    }
+    for (guint i = 0; i < config->disks->len; i++) {
+        if (!make_disk(vm, &g_array_index(config->disks, VmDisk, i), error))
+            return FALSE;
+    }
+    for (guint i = 0; i < config->nics->len; i++) {
+        const VmNic *nic = &g_array_index(config->nics, VmNic, i);
+        if (!add_device(vm, error, "{\"driver\":\"virtio-net-pci\",\"id\":\"%s\",\"mac\":\"%s\"}", nic->id, nic->mac))
+            return FALSE;
+    }
+    return TRUE;
+}
