@@ -159,6 +159,23 @@ def open_file():
                     equal(got, (len(wanted), wanted), f"{path}, {part} bytes read before the change")
 
 
+@test("an old version can be read again when the kernel has dropped its pages")
+def dropped():
+    with Fresh() as fresh:
+        for length in (100, 5000, 500_000):
+            fresh.tell("set", "pair/front", "text", json.dumps("d" * length))
+            for path in ("pair/front/text", "pair/.tree.json"):
+                wanted = fresh.read(path)
+                fd = os.open(fresh.file(path), os.O_RDONLY)
+                for i in range(3):
+                    fresh.tell("set", "pair/front", "text", json.dumps("e" * (length + i)))
+                    fresh.tell("settle")
+                    os.posix_fadvise(fd, 0, 0, os.POSIX_FADV_DONTNEED)
+                    equal((os.fstat(fd).st_size, os.pread(fd, 1 << 20, 0)), (len(wanted), wanted), f"{path}, drop {i}")
+                os.close(fd)
+                fresh.tell("set", "pair/front", "text", json.dumps("d" * length))
+
+
 @test("an old version can be mapped as well")
 def mapped():
     with Fresh() as fresh:
