@@ -121,15 +121,18 @@ measure_model()
 
 # ---- ls -lR ----
 
-# Both are filled from the same copy; to begin with cold caches each is mounted anew.
+# The bare program serves what it finds in another mount of the same dump. To begin with an empty kernel cache both are
+# mounted anew.
 measure_listing()
 {
     name=qemu-11.1-q35-rich
     dump=$SOURCE/tests/data/$name.tree.json
-    cp -a "$WORK/$name/qom" "$MEMORY/listing"
-    mounted listing-bare "$BUILD/tests/bench/bare-fuse" "$MEMORY/listing"
-    files=$(find "$MEMORY/listing" ! -type d ! -name .tree.json | wc -l)
-    what="ls -lR of $(find "$MEMORY/listing" -type d | wc -l) directories, $files files"
+    tree=$WORK/$name-changing/qom
+    mounted listing-bare "$BUILD/tests/bench/bare-fuse" "$tree"
+    # On a machine without FUSE's costs; what cannot be read is not there.
+    cp -a "$tree" "$MEMORY/listing" 2>/dev/null || :
+    files=$(find "$tree" ! -type d ! -name .tree.json | wc -l)
+    what="ls -lR of $(find "$tree" -type d | wc -l) directories, $files files"
 
     export LC_ALL=C
     bench run-bench --rounds="$RUNS" --goal=1.2 --title="$what, known to the kernel" \
@@ -137,7 +140,7 @@ measure_listing()
     bench run-bench --rounds=$((RUNS / 2)) --goal=1.2 --title="$what, right after mounting" \
         --prepare=qomfs="fusermount3 -u $WORK/$name && $QOMFS --qmp=none $dump $WORK/$name" \
         --prepare=bare="fusermount3 -u $WORK/listing-bare &&
-                        $BUILD/tests/bench/bare-fuse $MEMORY/listing $WORK/listing-bare" \
+                        $BUILD/tests/bench/bare-fuse $tree $WORK/listing-bare" \
         qomfs="ls -lR $WORK/$name/qom" bare="ls -lR $WORK/listing-bare/cached"
 }
 
