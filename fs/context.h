@@ -12,6 +12,7 @@ typedef struct Parking Parking;
 typedef struct Notifier Notifier;
 typedef struct Retries Retries;
 typedef struct WriteErrors WriteErrors;
+typedef struct Pollers Pollers;
 
 typedef struct Fs {
     Source *source;
@@ -23,6 +24,7 @@ typedef struct Fs {
     Notifier *notifier;
     Retries *retries;
     WriteErrors *write_errors;
+    Pollers *pollers;
 } Fs;
 
 static inline Fs *fs_of(fuse_req_t req)

@@ -119,7 +119,7 @@ static gboolean listing_add_item(Listing *listing, const Item *item, off_t next)
     if (!listing_fits(listing, item->name))
         return FALSE;
     if (listing->attributes && listing->newest &&
-        item_find(listing->newest, listing->handle->base.inode->depth, item->name, &now)) {
+        item_find(listing->fs, listing->newest, listing->handle->base.inode->depth, item->name, &now)) {
         lookup_entry(listing->fs, listing->handle->base.inode, &now, &entry);
         g_ptr_array_add(listing->looked_up, inode_from_id(listing->fs, entry.ino));
     }

@@ -12,6 +12,7 @@
 
 #include "fs/fetch.h"
 #include "fs/operations.h"
+#include "fs/pollers.h"
 #include "fs/retries.h"
 #include "fs/write.h"
 
@@ -30,6 +31,7 @@ static void handle_free(Fs *fs, OpenHandle *base)
     node_unref(handle->dir);
     g_clear_pointer(&handle->content, g_bytes_unref);
     write_buffer_free(handle->writes);
+    poller_free(fs->pollers, handle->poller);
     g_mutex_clear(&handle->lock);
     g_free(handle);
 }
@@ -40,7 +42,9 @@ static Handle *handle_new(Fs *fs, Inode *inode, const Item *item, const struct f
     *handle = (Handle){.base = {.inode = inode, .free = handle_free}, .dir = node_ref(item->dir), .item = *item};
     g_mutex_init(&handle->lock);
     gsize size;
-    if (item_moves(item) && !item_unreadable(item)) {
+    if (item->special && item->special->stream) {
+        handle->poller = poller_new(fs->pollers, &size);
+    } else if (item_moves(item) && !item_unreadable(item)) {
         handle->content = content_new(item);
         size = g_bytes_get_size(handle->content);
     } else {
@@ -59,12 +63,12 @@ static gboolean open_item(Fs *fs, fuse_req_t req, const Inode *inode, Item *ret,
     g_autoptr(Snapshot) snapshot = snapshots_current(fs->snapshots);
     g_autoptr(Node) looked_up = NULL;
     pid_t thread = fuse_req_ctx(req)->pid;
-    gboolean found = inode_item(inode, snapshot, ret);
+    gboolean found = inode_item(fs, inode, snapshot, ret);
     gboolean second = retries_take(fs->retries, thread, inode->ino, &looked_up);
     *ret_cached = found && ret->version == inode->version;
     if (!*ret_cached && looked_up) {
         Item item;
-        *ret_cached = item_find(looked_up, inode->parent->depth, inode->name, &item) && item.ino == inode->ino &&
+        *ret_cached = item_find(fs, looked_up, inode->parent->depth, inode->name, &item) && item.ino == inode->ino &&
                       item.version == inode->version;
         if (*ret_cached) {
             *ret = item;
@@ -93,7 +97,7 @@ static void open_answer(fuse_req_t req, fuse_ino_t id, struct fuse_file_info *fi
         return;
     }
     int unreadable = reading ? item_unreadable(&item) : 0;
-    if (unreadable || (writing && !item_can_be_written(fs, &item))) {
+    if (unreadable || (writing && !item_can_be_written(&item))) {
         fuse_reply_err(req, unreadable ? unreadable : EACCES);
         return;
     }
@@ -119,7 +123,7 @@ static gboolean handle_sample(Fs *fs, Handle *handle)
 {
     g_autoptr(Snapshot) snapshot = snapshots_current(fs->snapshots);
     Item item;
-    if (!inode_item(handle->base.inode, snapshot, &item))
+    if (!inode_item(fs, handle->base.inode, snapshot, &item))
         return FALSE;
     g_bytes_unref(handle->content);
     handle->content = content_new(&item);
@@ -133,6 +137,10 @@ void op_read(fuse_req_t req, fuse_ino_t id, size_t size, off_t offset, struct fu
     Fs *fs = fs_of(req);
     Handle *handle = handle_of(fi);
     gboolean gone = FALSE;
+    if (handle->poller) {
+        poller_read(fs->pollers, handle->poller, req, size, offset);
+        return;
+    }
     g_mutex_lock(&handle->lock);
     if (!handle->content)
         handle->content = content_new(&handle->item);

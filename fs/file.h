@@ -5,6 +5,7 @@
 #include "fs/inode.h"
 
 typedef struct WriteBuffer WriteBuffer;
+typedef struct Poller Poller;
 
 typedef struct Handle {
     OpenHandle base; /* begun by inode_opened() */
@@ -16,6 +17,7 @@ typedef struct Handle {
     GBytes *content;     /* NULL: not needed yet */
     guint reads;         /* of a moving file, since it was sampled */
     WriteBuffer *writes; /* NULL: not open for writing; write.c's own */
+    Poller *poller;      /* NULL: not a stream; pollers.c's own */
 } Handle;
 
 static inline Handle *handle_of(const struct fuse_file_info *fi)

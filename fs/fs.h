@@ -2,6 +2,7 @@
 /* The mount: one function for the whole folder. */
 #pragma once
 
+#include "objmodel/event-log.h"
 #include "objmodel/source.h"
 
 typedef struct FsOptions {
@@ -15,6 +16,8 @@ typedef struct FsOptions {
     guint uid, gid;     /* who owns everything */
     guint umask;        /* permission bits taken away */
     gint64 timeout_us;  /* how long a request may wait for the source */
+    EventLog *events;   /* what `events` shows; NULL: there is none */
+    const char *qmp;    /* where `qmp` links to; NULL: there is none */
     /* Called once, on any thread, when requests are served. */
     void (*ready)(void *opaque);
     void *ready_data;

@@ -222,11 +222,11 @@ const Node *inode_node(const Inode *dir, const Snapshot *snapshot)
     return node && node->id == dir->ino ? node : NULL;
 }
 
-gboolean inode_item(const Inode *inode, const Snapshot *snapshot, Item *ret)
+gboolean inode_item(const Fs *fs, const Inode *inode, const Snapshot *snapshot, Item *ret)
 {
     const Node *dir = inode->parent ? inode_node(inode->parent, snapshot) : NULL;
     Item item;
-    if (!dir || !item_find(dir, inode->parent->depth, inode->name, &item) || item.ino != inode->ino)
+    if (!dir || !item_find(fs, dir, inode->parent->depth, inode->name, &item) || item.ino != inode->ino)
         return FALSE;
     *ret = item;
     return TRUE;

@@ -70,6 +70,6 @@ void inode_free_handles(Fs *fs);
 const Node *inode_node(const Inode *dir, const Snapshot *snapshot);
 /* What a file, link or directory is in this snapshot: FALSE where it is gone (another object
  * of the same name does not count). The root has no item. */
-gboolean inode_item(const Inode *inode, const Snapshot *snapshot, Item *ret);
+gboolean inode_item(const Fs *fs, const Inode *inode, const Snapshot *snapshot, Item *ret);
 /* Its path from the mount's root, "" for that. */
 char *inode_path(const Inode *inode);

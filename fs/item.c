@@ -10,52 +10,57 @@
 
 /* ---- finding ---- */
 
-static Item item_special(const Node *dir, guint depth, const SpecialFile *special)
+/* What all items of a directory have in common. */
+static Item item_in(const Fs *fs, const Node *dir, guint depth)
 {
-    return (Item){.kind = ITEM_SPECIAL,
-                  .dir = dir,
-                  .depth = depth,
-                  .name = special->name,
-                  .ino = dir->id + special->ino_offset,
-                  .version = special->moves(dir) ? 0 : special->version(dir),
-                  .special = special};
+    return (Item){.fs = fs, .dir = dir, .depth = depth};
 }
 
-static Item item_slot(const Node *dir, guint depth, guint slot)
+static Item item_special(Item item, const SpecialFile *special)
 {
-    const SlotInfo *info = node_slot_info(dir, slot);
-    return (Item){.kind = link_is_symlink(dir, slot, depth) ? ITEM_LINK : ITEM_FILE,
-                  .dir = dir,
-                  .depth = depth,
-                  .name = info->name,
-                  .ino = node_slot_ino(dir, slot),
-                  .version = info->flags & SLOT_MOVING ? 0 : node_slot_stamp(dir, slot),
-                  .slot = slot};
+    item.kind = special->symlink ? ITEM_LINK : ITEM_SPECIAL;
+    item.name = special->name;
+    item.ino = item.dir->id + special->ino_offset;
+    item.version = special->version(item.dir);
+    item.special = special;
+    return item;
 }
 
-static Item item_child(const Node *dir, guint depth, const Node *child)
+static Item item_slot(Item item, guint slot)
 {
-    return (Item){.kind = ITEM_DIR, .dir = dir, .depth = depth, .name = child->name, .ino = child->id, .child = child};
+    const SlotInfo *info = node_slot_info(item.dir, slot);
+    item.kind = link_is_symlink(item.dir, slot, item.depth) ? ITEM_LINK : ITEM_FILE;
+    item.name = info->name;
+    item.ino = node_slot_ino(item.dir, slot);
+    item.version = info->flags & SLOT_MOVING ? 0 : node_slot_stamp(item.dir, slot);
+    item.slot = slot;
+    return item;
 }
 
-gboolean item_find(const Node *dir, guint depth, const char *name, Item *ret)
+static Item item_child(Item item, const Node *child)
 {
-    const Node *child = children_find(dir->children, name);
-    if (child) {
-        *ret = item_child(dir, depth, child);
-        return TRUE;
-    }
-    int slot = node_find_slot(dir, name);
-    if (slot >= 0) {
-        *ret = item_slot(dir, depth, (guint)slot);
-        return TRUE;
-    }
+    item.kind = ITEM_DIR;
+    item.name = child->name;
+    item.ino = child->id;
+    item.child = child;
+    return item;
+}
+
+gboolean item_find(const Fs *fs, const Node *dir, guint depth, const char *name, Item *ret)
+{
+    Item item = item_in(fs, dir, depth);
     for (guint i = 0; i < n_special_files; i++)
-        if (!strcmp(special_files[i].name, name)) {
-            *ret = item_special(dir, depth, &special_files[i]);
+        if (!strcmp(special_files[i].name, name) && special_files[i].exists(fs, dir)) {
+            *ret = item_special(item, &special_files[i]);
             return TRUE;
         }
-    return FALSE;
+    int slot = node_find_slot(dir, name);
+    const Node *child = slot < 0 ? children_find(dir->children, name) : NULL;
+    if (slot >= 0)
+        *ret = item_slot(item, (guint)slot);
+    else if (child)
+        *ret = item_child(item, child);
+    return slot >= 0 || child;
 }
 
 ItemIter item_iter(const Fs *fs, const Node *dir, guint depth, guint ordinal)
@@ -71,22 +76,23 @@ ItemIter item_iter(const Fs *fs, const Node *dir, guint depth, guint ordinal)
 
 gboolean item_next(ItemIter *iter, Item *ret)
 {
+    Item item = item_in(iter->fs, iter->dir, iter->depth);
     while (iter->ordinal < n_special_files) {
         const SpecialFile *special = &special_files[iter->ordinal++];
-        if (special->listed(iter->fs, iter->dir)) {
-            *ret = item_special(iter->dir, iter->depth, special);
+        if (special->exists(iter->fs, iter->dir) && (!special->listed || special->listed(iter->fs))) {
+            *ret = item_special(item, special);
             return TRUE;
         }
     }
     if (iter->ordinal < n_special_files + node_slot_count(iter->dir)) {
-        *ret = item_slot(iter->dir, iter->depth, iter->ordinal++ - n_special_files);
+        *ret = item_slot(item, iter->ordinal++ - n_special_files);
         return TRUE;
     }
     const Node *child = children_next(&iter->children);
     if (!child)
         return FALSE;
     iter->ordinal++;
-    *ret = item_child(iter->dir, iter->depth, child);
+    *ret = item_child(item, child);
     return TRUE;
 }
 
@@ -97,9 +103,9 @@ gboolean item_moves(const Item *item)
     return item->kind != ITEM_DIR && item->version == 0;
 }
 
-gboolean item_can_be_written(const Fs *fs, const Item *item)
+gboolean item_can_be_written(const Item *item)
 {
-    return item->kind == ITEM_FILE && fs->source->ops->set &&
+    return item->kind == ITEM_FILE && item->fs->source->ops->set &&
            (node_slot_info(item->dir, item->slot)->flags & SLOT_WRITABLE);
 }
 
@@ -122,38 +128,29 @@ static JsonSlice item_value(const Item *item, Node **ret_now)
 gsize item_size(const Item *item)
 {
     g_autoptr(Node) now = NULL;
-    g_autofree char *target = NULL;
-    switch (item->kind) {
-    case ITEM_SPECIAL:
-        return item->special->size(item->dir);
-    case ITEM_FILE:
-        return item_unreadable(item) ? 0 : value_file_size(item_value(item, &now));
-    case ITEM_LINK:
-        target = link_target(item->dir, item->slot, item->depth);
-        return strlen(target);
-    case ITEM_DIR:
-        break;
-    }
-    return 0;
+    g_autoptr(GString) target = NULL;
+    if (item->kind == ITEM_DIR || item_unreadable(item))
+        return 0;
+    if (item->kind == ITEM_FILE)
+        return value_file_size(item_value(item, &now));
+    if (item->special && item->special->size)
+        return item->special->size(item->fs, item->dir);
+    target = g_string_new(NULL);
+    item_append_content(item, target);
+    return target->len;
 }
 
 void item_append_content(const Item *item, GString *out)
 {
     g_autoptr(Node) now = NULL;
     g_autofree char *target = NULL;
-    switch (item->kind) {
-    case ITEM_SPECIAL:
-        item->special->append(item->dir, out);
-        break;
-    case ITEM_FILE:
+    if (item->special) {
+        item->special->append(item->fs, item->dir, out);
+    } else if (item->kind == ITEM_FILE) {
         value_append_file(item_value(item, &now), out);
-        break;
-    case ITEM_LINK:
+    } else if (item->kind == ITEM_LINK) {
         target = link_target(item->dir, item->slot, item->depth);
         g_string_append(out, target);
-        break;
-    case ITEM_DIR:
-        break;
     }
 }
 
@@ -200,8 +197,9 @@ void item_stat_dir(const Fs *fs, const Node *dir, struct stat *ret)
     stat_set_time(ret, stamp_time(dir->stamp));
 }
 
-void item_stat(const Fs *fs, const Item *item, struct stat *ret)
+void item_stat(const Item *item, struct stat *ret)
 {
+    const Fs *fs = item->fs;
     if (item->kind == ITEM_DIR) {
         item_stat_dir(fs, item->child, ret);
         return;
@@ -211,7 +209,7 @@ void item_stat(const Fs *fs, const Item *item, struct stat *ret)
         stat_set_owner(fs, S_IFLNK, 0777, ret);
         ret->st_mode = S_IFLNK | 0777;
     } else {
-        gboolean writable = item_can_be_written(fs, item);
+        gboolean writable = item_can_be_written(item);
         stat_set_owner(fs, S_IFREG, writable ? fs->source->property_mode : fs->source->read_only_mode, ret);
     }
     item_stat_content(item_size(item), item->version, ret);

@@ -8,31 +8,30 @@
 
 #include <sys/stat.h>
 
-#include "fs/context.h"
+#include "fs/special.h"
 #include "objmodel/node.h"
 
 typedef enum ItemKind {
-    ITEM_SPECIAL, /* a row of the table of special files */
+    ITEM_SPECIAL, /* a row of the table of special files, as a file */
     ITEM_FILE,    /* a slot */
-    ITEM_LINK,    /* a slot that is a symlink */
+    ITEM_LINK,    /* a symlink: a slot, or a special file */
     ITEM_DIR,     /* a child */
 } ItemKind;
 
-typedef struct SpecialFile SpecialFile;
-
 typedef struct Item {
+    const Fs *fs;
     ItemKind kind;
     const Node *dir; /* where it stands */
     guint depth;     /* of dir, below its view's root */
     const char *name;
     guint64 ino;
     guint64 version; /* of its content: a stamp; 0 where it moves, and for directories */
-    guint slot;      /* files and links */
+    guint slot;      /* files, and links where special is NULL */
     const Node *child;
     const SpecialFile *special;
 } Item;
 
-gboolean item_find(const Node *dir, guint depth, const char *name, Item *ret);
+gboolean item_find(const Fs *fs, const Node *dir, guint depth, const char *name, Item *ret);
 
 /* Goes through a directory in the order listed, from an ordinal on. */
 typedef struct ItemIter {
@@ -48,7 +47,7 @@ gboolean item_next(ItemIter *iter, Item *ret);
 
 /* Whether its content moves by itself: it is then read past the kernel's cache. */
 gboolean item_moves(const Item *item);
-gboolean item_can_be_written(const Fs *fs, const Item *item);
+gboolean item_can_be_written(const Item *item);
 /* Bytes of its content; 0 for directories. */
 gsize item_size(const Item *item);
 /* Its content: what read(2) or readlink(2) give; nothing for directories. */
@@ -57,7 +56,7 @@ void item_append_content(const Item *item, GString *out);
 int item_unreadable(const Item *item);
 
 /* The attributes of an item, and of a directory itself. */
-void item_stat(const Fs *fs, const Item *item, struct stat *ret);
+void item_stat(const Item *item, struct stat *ret);
 void item_stat_dir(const Fs *fs, const Node *dir, struct stat *ret);
 /* The attributes of a file with this content's size and version. */
 void item_stat_content(gsize size, guint64 version, struct stat *ret);

@@ -24,7 +24,7 @@ void lookup_entry(Fs *fs, Inode *parent, const Item *item, struct fuse_entry_par
     Inode *inode = inode_look_up(fs->inodes, parent, item);
     *ret = (struct fuse_entry_param){
         .ino = inode_id(fs, inode), .generation = 1, .attr_timeout = attr_timeout(item), .entry_timeout = FOREVER};
-    item_stat(fs, item, &ret->attr);
+    item_stat(item, &ret->attr);
 }
 
 /* Replies: entry, err (ENOENT).
@@ -44,7 +44,7 @@ void op_lookup(fuse_req_t req, fuse_ino_t parent, const char *name)
         Item item;
         if (entry.ino)
             inode_forget(fs->inodes, inode_from_id(fs, entry.ino), 1);
-        if (!node || !item_find(node, dir->depth, name, &item)) {
+        if (!node || !item_find(fs, node, dir->depth, name, &item)) {
             fuse_reply_err(req, ENOENT);
             return;
         }
@@ -89,13 +89,13 @@ static gboolean inode_stat(Fs *fs, const Inode *inode, struct stat *ret, double 
     }
     Item item;
     gsize size;
-    gboolean found = inode_item(inode, snapshot, &item);
+    gboolean found = inode_item(fs, inode, snapshot, &item);
     gboolean open = inode_is_open(fs->inodes, inode, &size);
     gboolean current = found && item.version == inode->version;
     if (!current && !open)
         return FALSE;
     if (found) {
-        item_stat(fs, &item, ret);
+        item_stat(&item, ret);
         *ret_timeout = attr_timeout(&item);
     } else {
         *ret = (struct stat){.st_ino = inode->ino,
@@ -103,7 +103,8 @@ static gboolean inode_stat(Fs *fs, const Inode *inode, struct stat *ret, double 
                              .st_uid = fs->options->uid,
                              .st_gid = fs->options->gid};
     }
-    if (open && (!current || item_moves(&item)))
+    gboolean stream = found && item.special && item.special->stream;
+    if (open && !stream && (!current || item_moves(&item)))
         item_stat_content(size, inode->version, ret);
     return TRUE;
 }
@@ -141,7 +142,7 @@ void op_readlink(fuse_req_t req, fuse_ino_t id)
     g_autoptr(Snapshot) snapshot = snapshots_current(fs->snapshots);
     g_autoptr(GString) target = g_string_new(NULL);
     Item item;
-    if (!inode_item(inode_from_id(fs, id), snapshot, &item) || item.kind != ITEM_LINK) {
+    if (!inode_item(fs, inode_from_id(fs, id), snapshot, &item) || item.kind != ITEM_LINK) {
         fuse_reply_err(req, ESTALE);
         return;
     }

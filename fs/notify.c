@@ -62,9 +62,9 @@ static void compare_child(const Node *before, const Node *after, void *opaque)
 static void compare_name(const Comparison *comparison, const Node *before, const Node *after, const char *name)
 {
     Item was, is;
-    if (!item_find(before, 0, name, &was))
+    if (!item_find(comparison->fs, before, 0, name, &was))
         return;
-    if (!item_find(after, 0, name, &is) || is.ino != was.ino || is.version != was.version)
+    if (!item_find(comparison->fs, after, 0, name, &is) || is.ino != was.ino || is.version != was.version)
         invalidate_version(comparison, name, was.ino, was.version);
 }
 

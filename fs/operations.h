@@ -32,6 +32,9 @@ void op_write(fuse_req_t req, fuse_ino_t id, const char *data, size_t size, off_
 void op_flush(fuse_req_t req, fuse_ino_t id, struct fuse_file_info *fi);
 void op_fsync(fuse_req_t req, fuse_ino_t id, int datasync, struct fuse_file_info *fi);
 
+/* pollers.c */
+void op_poll(fuse_req_t req, fuse_ino_t id, struct fuse_file_info *fi, struct fuse_pollhandle *waiting);
+
 /* xattr.c */
 void op_getxattr(fuse_req_t req, fuse_ino_t id, const char *name, size_t size);
 void op_listxattr(fuse_req_t req, fuse_ino_t id, size_t size);

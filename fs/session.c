@@ -14,6 +14,7 @@
 #include "fs/notify.h"
 #include "fs/operations.h"
 #include "fs/parking.h"
+#include "fs/pollers.h"
 #include "fs/retries.h"
 #include "fs/write.h"
 
@@ -93,6 +94,7 @@ static const struct fuse_lowlevel_ops operations = {
     .open = op_open,
     .read = op_read,
     .release = op_release,
+    .poll = op_poll,
     .write = op_write,
     .flush = op_flush,
     .fsync = op_fsync,
@@ -272,6 +274,7 @@ static gboolean session_run(Fs *fs, GError **error)
     serve_the_rest(fs);
     /* Replies to what is parked need the session; what the source says later finds nothing. */
     parking_close(fs->parking);
+    pollers_close(fs->pollers);
     notifier_free(fs->notifier);
     return ok;
 }
@@ -287,7 +290,8 @@ gboolean fs_run(Source *source, const FsOptions *options, GError **error)
              .inodes = inode_table_new(snapshot->root->id),
              .parking = parking_new(),
              .retries = retries_new(),
-             .write_errors = write_errors_new()};
+             .write_errors = write_errors_new(),
+             .pollers = pollers_new(options->events)};
     if (!options->debug)
         fuse_set_log_func(libfuse_log);
     fs.session = session_new(&fs);
@@ -297,6 +301,7 @@ gboolean fs_run(Source *source, const FsOptions *options, GError **error)
         fuse_session_unmount(fs.session);
     } else {
         parking_close(fs.parking);
+        pollers_close(fs.pollers);
     }
     if (fs.session)
         fuse_session_destroy(fs.session);
@@ -305,6 +310,7 @@ gboolean fs_run(Source *source, const FsOptions *options, GError **error)
     inode_table_free(fs.inodes);
     retries_free(fs.retries);
     write_errors_free(fs.write_errors);
+    pollers_free(fs.pollers);
     g_clear_pointer(&libfuse_said, g_free);
     pthread_sigmask(SIG_SETMASK, &before, NULL);
     return ok;

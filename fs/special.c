@@ -1,47 +1,107 @@
 /* SPDX-License-Identifier: MIT */
 /* The table of special files. Called from item.c by any thread. */
-#include "fs/item.h"
 #include "fs/special.h"
 
-static gboolean tree_listed(const Fs *fs, const Node *dir)
+/* ---- .tree.json ---- */
+
+static gboolean everywhere(const Fs *fs, const Node *dir)
 {
+    (void)fs;
     (void)dir;
-    return !fs->options->hide_tree;
+    return TRUE;
 }
 
-static gboolean tree_moves(const Node *dir)
+static gboolean tree_listed(const Fs *fs)
 {
-    return dir->tree_moving;
+    return !fs->options->hide_tree;
 }
 
 static guint64 tree_version(const Node *dir)
 {
-    return dir->tree_stamp;
+    return dir->tree_moving ? 0 : dir->tree_stamp;
 }
 
-static void tree_append(const Node *dir, GString *out)
+static void tree_append(const Fs *fs, const Node *dir, GString *out)
 {
+    (void)fs;
     node_append_tree(dir, out);
     g_string_append_c(out, '\n');
 }
 
-static gsize tree_size(const Node *dir)
+static gsize tree_size(const Fs *fs, const Node *dir)
 {
     if (!dir->tree_moving)
         return node_tree_size(dir) + 1;
     g_autoptr(GString) content = g_string_sized_new(node_tree_size(dir));
-    tree_append(dir, content);
+    tree_append(fs, dir, content);
     return content->len;
+}
+
+/* ---- events ---- */
+
+static gboolean is_root(const Node *dir)
+{
+    return dir->kind == NODE_MAP;
+}
+
+static gboolean events_exist(const Fs *fs, const Node *dir)
+{
+    return is_root(dir) && fs->options->events;
+}
+
+static guint64 moves(const Node *dir)
+{
+    (void)dir;
+    return 0;
+}
+
+static gsize events_size(const Fs *fs, const Node *dir)
+{
+    (void)dir;
+    guint64 start = event_log_start(fs->options->events);
+    return event_log_end(fs->options->events) - start;
+}
+
+/* ---- qmp ---- */
+
+static gboolean qmp_exists(const Fs *fs, const Node *dir)
+{
+    return is_root(dir) && fs->options->qmp;
+}
+
+static guint64 qmp_version(const Node *dir)
+{
+    return dir->names_stamp;
+}
+
+static void qmp_append(const Fs *fs, const Node *dir, GString *out)
+{
+    (void)dir;
+    g_string_append(out, fs->options->qmp);
 }
 
 const SpecialFile special_files[] = {
     {.name = ".tree.json",
      .help = "this directory and all below it as JSON, in one read",
      .ino_offset = 1,
+     .exists = everywhere,
      .listed = tree_listed,
-     .moves = tree_moves,
      .version = tree_version,
      .size = tree_size,
      .append = tree_append},
+    {.name = "events",
+     .help = "a growing log of events, one JSON object a line",
+     .ino_offset = 2,
+     .stream = TRUE,
+     .exists = events_exist,
+     .version = moves,
+     .size = events_size},
+    {.name = "qmp",
+     .help = "a link to the companion QMP socket",
+     .ino_offset = 3,
+     .symlink = TRUE,
+     .exists = qmp_exists,
+     .version = qmp_version,
+     .append = qmp_append},
 };
 const guint n_special_files = G_N_ELEMENTS(special_files);

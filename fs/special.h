@@ -5,17 +5,19 @@
 #include "fs/context.h"
 #include "objmodel/node.h"
 
+typedef struct SpecialFile SpecialFile;
 struct SpecialFile {
     const char *name;
     const char *help;
-    /* Number added to the directory's to give the inode number. */
-    guint ino_offset;
-    gboolean (*listed)(const Fs *fs, const Node *dir);
-    gboolean (*moves)(const Node *dir);
-    guint64 (*version)(const Node *dir);
-    gsize (*size)(const Node *dir);
-    void (*append)(const Node *dir, GString *out);
+    guint ino_offset; /* added to the directory's number; below NODE_INOS */
+    gboolean symlink;
+    gboolean stream; /* it grows while it is open: read through pollers.c */
+    gboolean (*exists)(const Fs *fs, const Node *dir);
+    gboolean (*listed)(const Fs *fs);                            /* NULL: where it exists */
+    guint64 (*version)(const Node *dir);                         /* of its content; 0: it moves by itself */
+    gsize (*size)(const Fs *fs, const Node *dir);                /* NULL: what append gives */
+    void (*append)(const Fs *fs, const Node *dir, GString *out); /* its content; of a symlink: the target */
 };
 
-extern const struct SpecialFile special_files[];
+extern const SpecialFile special_files[];
 extern const guint n_special_files;

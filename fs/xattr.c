@@ -112,7 +112,8 @@ static gboolean get_attribute(Fs *fs, const Inode *inode, const Node *node, int 
 
 /* What an inode is by now: the directory's node, or the node and slot of a file. FALSE: it has
  * no attributes. */
-static gboolean inode_subject(const Inode *inode, const Snapshot *snapshot, const Node **ret_node, int *ret_slot)
+static gboolean inode_subject(const Fs *fs, const Inode *inode, const Snapshot *snapshot, const Node **ret_node,
+                              int *ret_slot)
 {
     Item item;
     *ret_slot = -1;
@@ -120,7 +121,7 @@ static gboolean inode_subject(const Inode *inode, const Snapshot *snapshot, cons
         *ret_node = inode_node(inode, snapshot);
         return *ret_node != NULL;
     }
-    if (!inode_item(inode, snapshot, &item) || item.kind != ITEM_FILE)
+    if (!inode_item(fs, inode, snapshot, &item) || item.kind != ITEM_FILE)
         return FALSE;
     *ret_node = item.dir;
     *ret_slot = (int)item.slot;
@@ -149,7 +150,7 @@ void op_getxattr(fuse_req_t req, fuse_ino_t id, const char *name, size_t size)
     int slot;
     if (!g_str_has_prefix(name, "user."))
         fuse_reply_err(req, EOPNOTSUPP);
-    else if (!g_str_has_prefix(name, PREFIX) || !inode_subject(inode, snapshot, &node, &slot) ||
+    else if (!g_str_has_prefix(name, PREFIX) || !inode_subject(fs, inode, snapshot, &node, &slot) ||
              !get_attribute(fs, inode, node, slot, name + strlen(PREFIX), value))
         fuse_reply_err(req, ENODATA);
     else
@@ -178,7 +179,7 @@ void op_listxattr(fuse_req_t req, fuse_ino_t id, size_t size)
     g_autoptr(GString) names = g_string_new(NULL);
     const Node *node;
     int slot;
-    if (inode_subject(inode, snapshot, &node, &slot)) {
+    if (inode_subject(fs, inode, snapshot, &node, &slot)) {
         list_attributes(&(Subject){fs, node, slot}, NULL, names);
         for (guint link = 0; slot < 0 && link < node_slot_count(node); link++)
             if (node_slot_is_link(node, link))
