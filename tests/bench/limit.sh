@@ -16,12 +16,13 @@ BUILD=$SOURCE/build-bench
 ROUNDS=3000
 RUNS=40
 MOUNTS=5
+MOVES=12
 LOOKUPS=2000
 JSON=
 
 while [ $# -gt 0 ]; do
     case $1 in
-    --quick) ROUNDS=500 RUNS=10 MOUNTS=2 LOOKUPS=500 ;;
+    --quick) ROUNDS=500 RUNS=10 MOUNTS=2 MOVES=4 LOOKUPS=500 ;;
     --json) JSON=--json ;;
     *) say "usage: tests/bench/limit.sh [--quick] [--json]" && exit 2 ;;
     esac
@@ -74,7 +75,7 @@ bench()
     "$BUILD/tests/bench/$tool" ${JSON:+"$JSON"} "$@"
 }
 
-QOMFS=$BUILD/qomfs
+QOMFS=$BUILD/fs/qomfs
 note "building in $BUILD"
 if ! { configure "$BUILD" --buildtype=release && ninja -C "$BUILD"; } >"$WORK/log" 2>&1; then
     tail -n 40 "$WORK/log" >&2
@@ -109,8 +110,8 @@ measure_model()
     mkdir -p "$MEMORY/model"
     cp "$WORK/model/qom/.tree.json" "$MEMORY/model/tree.json"
     mounted model-bare "$BUILD/tests/bench/bare-fuse" "$MEMORY/model"
-    # Its clock moves once a second: long enough for some moves.
-    bench read-bench --rounds=$((ROUNDS * 5)) --moving --goal=1.3 --title="the model, .tree.json" \
+    # Its clock moves once a second.
+    bench read-bench --rounds="$ROUNDS" --moves="$MOVES" --goal=1.3 --title="the model, .tree.json" \
         qomfs="$WORK/model/qom/.tree.json" bare,cached="$WORK/model-bare/cached/tree.json" \
         bare,buffered="$WORK/model-bare/buffered/tree.json"
     bench read-bench --rounds="$ROUNDS" --goal=1.3 --title="the model, .tree.json right after a change" \

@@ -7,8 +7,8 @@
  *   --change=FILE   before each read of any path another number is written into FILE, not
  *                   timed: each read of the first path is the first one after a change, and
  *                   must differ
- *   --moving        the first path changes by itself: reads that differ from the one before
- *                   are shown apart, against the third path
+ *   --moves=N       the first path changes by itself: reads that differ from the one before
+ *                   are shown apart, against the third path; goes on until there are N
  *
  * The order within a round is drawn anew each time: whoever always came first would read
  * with a colder processor cache (by 26 % where five were read in turn).
@@ -34,20 +34,20 @@ typedef struct Place {
     char *path;
     GByteArray *last; /* what was read here last */
     Series *series;
-    Series *moved; /* --moving: the reads that differed */
+    Series *moved; /* --moves: the reads that differed */
 } Place;
 
 static char *title = "", *change_file;
 static double goal;
-static int rounds = 3000;
-static gboolean json, moving;
+static int rounds = 3000, moves;
+static gboolean json;
 
 static const GOptionEntry options[] = {
     {"title", 0, 0, G_OPTION_ARG_STRING, &title, "the row's name", "TEXT"},
     {"goal", 0, 0, G_OPTION_ARG_DOUBLE, &goal, "the first median against the second", "RATIO"},
     {"rounds", 0, 0, G_OPTION_ARG_INT, &rounds, "how often each is read", "N"},
     {"change", 0, 0, G_OPTION_ARG_FILENAME, &change_file, "write to this file before each round", "FILE"},
-    {"moving", 0, 0, G_OPTION_ARG_NONE, &moving, "the first path moves by itself", NULL},
+    {"moves", 0, 0, G_OPTION_ARG_INT, &moves, "the first path moves by itself: until it has so often", "N"},
     {"json", 0, 0, G_OPTION_ARG_NONE, &json, "one line of JSON", NULL},
     {NULL, 0, 0, 0, NULL, NULL, NULL},
 };
@@ -105,7 +105,7 @@ static void write_change(int number)
 /* Reads one place once. is_first: it is the one that is measured. */
 static void measure(Place *place, gboolean is_first, gboolean count)
 {
-    gboolean must_differ = is_first && change_file, may_differ = is_first && (change_file || moving);
+    gboolean must_differ = is_first && change_file, may_differ = is_first && (change_file || moves);
     gsize length;
     guint64 ns = read_whole(place->path, &length);
     gboolean first = place->last->len == 0;
@@ -118,7 +118,7 @@ static void measure(Place *place, gboolean is_first, gboolean count)
     g_byte_array_set_size(place->last, (guint)length);
     memcpy(place->last->data, buffer, length);
     if (count)
-        series_add(differs && moving ? place->moved : place->series, ns);
+        series_add(differs && moves ? place->moved : place->series, ns);
 }
 
 static void shuffle(guint *order, guint n, GRand *random)
@@ -135,7 +135,7 @@ static void print(GPtrArray *places)
     g_autoptr(GPtrArray) series = g_ptr_array_new();
     for (guint i = 0; i < places->len; i++)
         g_ptr_array_add(series, ((Place *)g_ptr_array_index(places, i))->series);
-    if (!moving) {
+    if (!moves) {
         Row row = {.title = title, .goal = goal};
         row_print(&row, (Series *const *)series->pdata, series->len, json);
         return;
@@ -189,7 +189,7 @@ int main(int argc, char **argv)
         return 2;
     }
     g_autoptr(GPtrArray) places = parse_places(argc, argv);
-    if (places->len != (guint)argc - 1 || places->len < (moving ? 3 : 2) || rounds < 1) {
+    if (places->len != (guint)argc - 1 || places->len < (moves ? 3 : 2) || rounds < 1) {
         fprintf(stderr, "read-bench: wrong usage, try --help\n");
         return 2;
     }
@@ -198,7 +198,8 @@ int main(int argc, char **argv)
     g_autofree guint *order = g_new(guint, places->len);
     g_autoptr(GRand) random = g_rand_new_with_seed(1);
     int changes = 0;
-    for (int round = -WARM_UP_ROUNDS; round < rounds; round++) {
+    const Place *first = g_ptr_array_index(places, 0);
+    for (int round = -WARM_UP_ROUNDS; round < rounds || (int)first->moved->ns->len < moves; round++) {
         shuffle(order, places->len, random);
         for (guint i = 0; i < places->len; i++) {
             if (change_file)
