@@ -30,5 +30,5 @@ typedef struct FsOptions {
  */
 gboolean fs_run(Source *source, const FsOptions *options, GError **error);
 
-/* Ends a running fs_run() from any thread. */
+/* Ends fs_run() from any thread; called before it, fs_run() ends as soon as it has mounted. */
 void fs_stop(void);

@@ -4,6 +4,7 @@
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "fs/daemon.h"
@@ -12,9 +13,14 @@
 #include "fs/mount-point.h"
 #include "fs/options.h"
 #include "objmodel/error.h"
+#include "vmm/companion.h"
+#include "vmm/model.h"
 #include "vmm/open.h"
 
 enum { STATUS_FAILED = 1, STATUS_USAGE = 2 };
+
+/* Bytes of events that a mount keeps. */
+enum { EVENTS_KEPT = 16 * 1024 * 1024 };
 
 static void ready(void *opaque)
 {
@@ -45,7 +51,25 @@ static void fill_standard_descriptors(void)
         close(fd);
 }
 
-static gboolean mount_and_serve(Source *source, const Options *options, MountPoint *mount_point, GError **error)
+/* Where the companion socket listens: NULL for nowhere. */
+static char *socket_path(const Options *options)
+{
+    if (options->qmp)
+        return strcmp(options->qmp, "none") ? g_canonicalize_filename(options->qmp, NULL) : NULL;
+    g_autofree char *name = g_strdup_printf("%ld.sock", (long)getpid());
+    const char *runtime = getuid() == 0 ? "/run" : g_getenv("XDG_RUNTIME_DIR");
+    /* Without a directory of his own, a user has no place for a socket that others cannot reach. */
+    return runtime && *runtime == '/' ? g_build_filename(runtime, "qomfs", name, NULL) : NULL;
+}
+
+static void quit(void *opaque)
+{
+    (void)opaque;
+    fs_stop();
+}
+
+static gboolean mount_and_serve(Source *source, const Options *options, MountPoint *mount_point, EventLog *events,
+                                const char *socket, GError **error)
 {
     FsOptions fs = {.mount_point = mount_point->path,
                     .fsname = options->source ? options->source : "model",
@@ -58,9 +82,24 @@ static gboolean mount_and_serve(Source *source, const Options *options, MountPoi
                     .gid = options->gid,
                     .umask = options->umask,
                     .timeout_us = (gint64)(options->timeout * G_USEC_PER_SEC),
+                    .events = events,
+                    .qmp = socket,
                     .ready = ready,
                     .ready_data = mount_point};
     return fs_run(source, &fs, error);
+}
+
+/* The companion socket, and the mount. */
+static gboolean serve(Source *source, const Options *options, MountPoint *mount_point, GError **error)
+{
+    g_autofree char *socket = socket_path(options);
+    g_autoptr(EventLog) events = event_log_new(EVENTS_KEPT);
+    CompanionOptions with = {.path = socket, .events = events, .quit = quit};
+    g_autoptr(Companion) companion = companion_new(source, model_source_vm(source), &with, error);
+    if (!companion)
+        return FALSE;
+    companion_start(companion);
+    return mount_and_serve(source, options, mount_point, events, socket, error);
 }
 
 static int fail(const GError *error)
@@ -84,7 +123,7 @@ static int run(const Options *options)
     block_signals();
     OpenOptions open = {.secrets = options->secrets, .read_write = options->read_write};
     Source *source = source_open(options->source, &open, &error);
-    gboolean ok = source && mount_and_serve(source, options, &mount_point, &error);
+    gboolean ok = source && serve(source, options, &mount_point, &error);
     if (source)
         source->ops->free(source);
     mount_point_clear(&mount_point);

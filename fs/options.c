@@ -16,6 +16,7 @@ typedef enum OptionKind {
     OPTION_SECONDS, /* double, not negative, decimal */
     OPTION_NUMBER,  /* guint */
     OPTION_OCTAL,   /* guint */
+    OPTION_TEXT,    /* char * */
 } OptionKind;
 
 typedef struct Option {
@@ -34,6 +35,7 @@ static const Option option_rows[] = {
     {"debug", 'd', OPTION_FLAG, FIELD(debug), NULL, "log each FUSE request to stderr; implies -f"},
     {"version", 'V', OPTION_FLAG, FIELD(version), NULL, "print the version"},
     {"help", 'h', OPTION_FLAG, FIELD(help), NULL, "print this"},
+    {"qmp", 0, OPTION_TEXT, FIELD(qmp), "PATH", "the companion QMP socket, or 'none' (default: see M/qmp)"},
     {"ro", 0, OPTION_FLAG, FIELD(read_only), NULL, "nothing can be written (a dump never can)"},
     {"rw", 0, OPTION_FLAG, FIELD(read_write), NULL, "properties can be written (the built-in VM's default)"},
     {"allow_other", 0, OPTION_FLAG, FIELD(allow_other), NULL, "let other users in, as far as modes and owner permit"},
@@ -123,6 +125,13 @@ static gboolean option_apply(const Option *option, const char *value, Options *o
     }
     if (!value)
         return usage_error(error, "option '%s' needs a value: %s=%s", option->name, option->name, option->value);
+    if (option->kind == OPTION_TEXT) {
+        if (!*value)
+            return usage_error(error, "option '%s' needs a value", option->name);
+        g_free(*(char **)field);
+        *(char **)field = g_strdup(value);
+        return TRUE;
+    }
     gboolean ok = option->kind == OPTION_SECONDS ? parse_seconds(value, field)
                                                  : parse_number(value, option->kind == OPTION_OCTAL ? 8 : 10, field);
     return ok || usage_error(error, "option '%s': '%s' is no %s", option->name, value,
@@ -234,6 +243,7 @@ gboolean options_parse(Options *options, int argc, char **argv, GError **error)
 void options_clear(Options *options)
 {
     g_free(options->source);
+    g_free(options->qmp);
     g_free(options->mount_point);
     if (options->kernel)
         g_string_free(options->kernel, TRUE);

@@ -6,6 +6,7 @@
 
 typedef struct Options {
     char *source;      /* NULL: the built-in VM */
+    char *qmp;         /* where the companion socket listens; "none"; NULL: where it usually does */
     char *mount_point; /* as given */
 
     gboolean foreground, debug, help, version;

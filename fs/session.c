@@ -119,6 +119,9 @@ static struct Ending {
     pthread_t loop;   /* to be nudged */
     pthread_t waiter; /* takes the signals */
     gint over;        /* atomic: the loop has ended */
+    gint asked;       /* atomic: fs_stop() was called; perhaps before there was a mount */
+    GMutex lock;      /* for the next */
+    gboolean waiting; /* there is a waiter */
 } ending;
 
 enum { NUDGE = SIGUSR2, NUDGE_MS = 20 };
@@ -156,22 +159,35 @@ static void ending_begin(struct fuse_session *session)
 {
     struct sigaction action = {.sa_handler = ending_nudged};
     sigaction(NUDGE, &action, NULL);
-    ending = (struct Ending){.session = session, .loop = pthread_self()};
+    ending.session = session;
+    ending.loop = pthread_self();
+    g_atomic_int_set(&ending.over, FALSE);
     pthread_create(&ending.waiter, NULL, ending_thread, NULL);
+    g_mutex_lock(&ending.lock);
+    ending.waiting = TRUE;
+    g_mutex_unlock(&ending.lock);
+    if (g_atomic_int_get(&ending.asked))
+        pthread_kill(ending.waiter, SIGTERM);
 }
 
 static void ending_end(void)
 {
     g_atomic_int_set(&ending.over, TRUE);
+    g_mutex_lock(&ending.lock);
+    ending.waiting = FALSE;
+    g_mutex_unlock(&ending.lock);
     pthread_kill(ending.waiter, SIGTERM); /* where nobody has asked to end, the mount was taken away */
     pthread_join(ending.waiter, NULL);
-    ending.session = NULL;
+    g_atomic_int_set(&ending.asked, FALSE);
 }
 
 void fs_stop(void)
 {
-    if (ending.session)
+    g_atomic_int_set(&ending.asked, TRUE);
+    g_mutex_lock(&ending.lock);
+    if (ending.waiting)
         pthread_kill(ending.waiter, SIGTERM);
+    g_mutex_unlock(&ending.lock);
 }
 
 /* ---- mounting ---- */
