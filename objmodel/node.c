@@ -16,9 +16,6 @@
 #define OBJECT_TAIL "]}"
 #define LENGTH(literal) (sizeof(literal) - 1)
 
-/* Inode numbers that come before those of the slots: the directory, its .tree.json. */
-enum { INOS_OF_NODE = 2 };
-
 /* ---- samplers ---- */
 
 Sampler *sampler_ref(Sampler *sampler)
@@ -217,7 +214,7 @@ Node *node_new(const NodeSpec *spec)
     node->stamp = spec->stamp;
     node_set_tree_size(node);
     if (!previous) {
-        node->id = ids_take(INOS_OF_NODE + shape_count(node->shape));
+        node->id = ids_take(NODE_INOS + shape_count(node->shape));
         node->born = node->names_stamp = node->tree_stamp = node->stamp;
         return node;
     }
@@ -328,7 +325,7 @@ guint64 node_slot_stamp(const Node *node, guint slot)
 
 guint64 node_slot_ino(const Node *node, guint slot)
 {
-    return node->slot_inos ? node->slot_inos[slot] : node->id + INOS_OF_NODE + slot;
+    return node->slot_inos ? node->slot_inos[slot] : node->id + NODE_INOS + slot;
 }
 
 gboolean node_slot_is_link(const Node *node, guint slot)

@@ -84,6 +84,9 @@ typedef enum NodeKind {
 typedef struct Node Node;
 typedef struct Children Children;
 
+/* Inode numbers of a node itself. */
+enum { NODE_INOS = 4 };
+
 /* Where one property stands in its node's text. */
 typedef struct NodeSlot {
     guint32 entry;  /* the '{' of an object's property, the name of a record's member */
@@ -95,8 +98,8 @@ struct Node {
     gatomicrefcount refs;
     NodeKind kind;
 
-    /* Who it is: the same in all versions of one object, and never reused. Inode numbers:
-     * `id` is the directory's, id + 1 that of its .tree.json; then the slots'. */
+    /* Who it is: the same in all versions of one object, and never reused. Inode numbers: `id` is
+     * the directory's, up to id + NODE_INOS - 1 those of its special files; then the slots'. */
     guint64 id;
     char *name;          /* as a file name; of a view's root: the view's */
     JsonSlice json_name; /* objects only: the name with its quotes; of the root of an object tree: "/" */
@@ -120,7 +123,7 @@ struct Node {
     GBytes *bytes; /* owner of text */
     const struct RecordLayout *layout;
     guint64 *slot_stamps; /* NULL: all as `born` */
-    guint64 *slot_inos;   /* NULL: id + 2 + slot */
+    guint64 *slot_inos;   /* NULL: id + NODE_INOS + slot */
     char **slot_errors;   /* why a slot has no value; NULL: nothing is known */
     guint64 born;
 };
