@@ -39,7 +39,8 @@ class Reader:
         """Returns the Result that this line holds, or None."""
         line = line.rstrip('\r\n')
         if line.startswith('#'):
-            self.comments.append(line[1:].strip())
+            explained = self.results[-1].detail if self.explains_last() else self.comments
+            explained.append(line[1:].strip())
         elif line.startswith('Bail out!'):
             self.bail_out = line
         elif match := PLAN.fullmatch(line.rstrip()):
@@ -48,6 +49,10 @@ class Reader:
         elif match := RESULT.fullmatch(line):
             return self._result(match)
         return None
+
+    def explains_last(self):
+        """Whether a comment that comes now explains the last result: it failed. Others may explain the next one."""
+        return bool(self.results) and self.results[-1].outcome == 'failed'
 
     def _result(self, match):
         name, outcome, detail = match['text'].strip(), 'failed' if match['bad'] else 'passed', []
@@ -106,10 +111,10 @@ class Writer:
         name = result.name.replace('#', '\\#')
         if result.outcome == 'failed':
             self.failed += 1
+            print(f'not ok {self.count} - {name}', file=self.out)
             for block in result.detail:
                 for line in str(block).splitlines():
                     self.comment(line)
-            print(f'not ok {self.count} - {name}', file=self.out)
         elif result.outcome == 'skipped':
             print(f'ok {self.count} - {name} # SKIP {result.detail[0]}', file=self.out)
         else:
@@ -117,7 +122,12 @@ class Writer:
         self.out.flush()
 
     def comment(self, text):
+        """Explains the last result, if that failed."""
         print(f'# {printable(text)}', file=self.out, flush=True)
+
+    def say(self, text):
+        """To who watches; no part of the results."""
+        print(f'-- {printable(text)}', file=self.out, flush=True)
 
     def done(self):
         """Prints the plan; returns the exit status."""

@@ -32,5 +32,15 @@ def layers(sources):
                 yield f'{path}:{number}: {path.split("/", 1)[0]}/ must not include {header}'
 
 
+def header_names(sources):
+    """No header is named like a system header that is used: Meson's include paths would hide that."""
+    system = {match['system'] for path in sources.named('.c', '.h') for line in sources.lines(path)
+              if (match := INCLUDE.match(line))}
+    for path in sources.named('.h'):
+        name = path.rsplit('/', 1)[-1]
+        if name in system:
+            yield f'{path}: <{name}> is a system header'
+
+
 def beside(sources, path, header):
     return (sources.root / path).parent / header
