@@ -5,10 +5,21 @@
 #include <stdarg.h>
 #include <unistd.h>
 
-/* Whether a terminal may see the character: no control characters, C1 and bidirectional ones included. */
+/* Whether a terminal may see the character: nothing that moves its cursor or turns its text around. */
 static gboolean is_plain(gunichar c)
 {
-    return g_unichar_isprint(c) && !(c >= 0x80 && c < 0xA0) && g_unichar_type(c) != G_UNICODE_FORMAT;
+    switch (g_unichar_type(c)) {
+    case G_UNICODE_CONTROL:
+    case G_UNICODE_FORMAT:
+    case G_UNICODE_LINE_SEPARATOR:
+    case G_UNICODE_PARAGRAPH_SEPARATOR:
+    case G_UNICODE_PRIVATE_USE:
+    case G_UNICODE_SURROGATE:
+    case G_UNICODE_UNASSIGNED:
+        return FALSE;
+    default:
+        return TRUE;
+    }
 }
 
 /* Longer than any that says something. */

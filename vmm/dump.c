@@ -29,7 +29,8 @@ typedef struct Draft {
     GArray *slots;       /* of NodeSlot, offsets in loader->copy */
     GPtrArray *strings;  /* owns what infos point to */
     GArray *positions;   /* of gsize: where each entry stands in the dump */
-    gsize position;      /* of the object itself */
+    GArray *child_positions;
+    gsize position; /* of the object itself */
     JsonSlice name;
     gsize text_start, text_end;
     gboolean has_name, has_children, has_properties;
@@ -41,7 +42,8 @@ static void draft_init(Draft *draft)
                      .infos = g_array_new(FALSE, TRUE, sizeof(SlotInfo)),
                      .slots = g_array_new(FALSE, TRUE, sizeof(NodeSlot)),
                      .strings = g_ptr_array_new_with_free_func(g_free),
-                     .positions = g_array_new(FALSE, FALSE, sizeof(gsize))};
+                     .positions = g_array_new(FALSE, FALSE, sizeof(gsize)),
+                     .child_positions = g_array_new(FALSE, FALSE, sizeof(gsize))};
 }
 
 static void draft_clear(Draft *draft)
@@ -51,6 +53,7 @@ static void draft_clear(Draft *draft)
     g_array_unref(draft->slots);
     g_ptr_array_unref(draft->strings);
     g_array_unref(draft->positions);
+    g_array_unref(draft->child_positions);
 }
 
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(Draft, draft_clear)
@@ -60,11 +63,19 @@ static JsonSlice copy_slice(const Loader *loader, gsize offset)
     return (JsonSlice){loader->copy->str + offset, loader->copy->len - offset};
 }
 
+/* Where the next value begins: behind the white space before it. */
+static gsize next_position(Loader *loader)
+{
+    JsonKind kind;
+    json_reader_peek(loader->reader, &kind);
+    return json_reader_position(loader->reader);
+}
+
 /* The reader's next value, which must be a string. */
 static gboolean read_string(Loader *loader, const char *what, JsonSlice *ret)
 {
     JsonKind kind;
-    gsize offset, position = json_reader_position(loader->reader);
+    gsize offset, position = next_position(loader);
     if (!json_reader_peek(loader->reader, &kind) || !json_reader_value(loader->reader, &offset))
         return FALSE;
     if (kind != JSON_STRING) {
@@ -126,7 +137,7 @@ static gboolean read_entry_member(Loader *loader, Draft *draft, JsonSlice name, 
 /* One {"name":...,"type":...,"value":...}, written to the copy as it stands. */
 static gboolean read_entry(Loader *loader, Draft *draft)
 {
-    gsize position = json_reader_position(loader->reader);
+    gsize position = next_position(loader);
     SlotInfo info = {0};
     NodeSlot slot = {.entry = (guint32)(loader->copy->len - draft->text_start)};
     JsonSlice name;
@@ -233,7 +244,8 @@ static gboolean check_names(Loader *loader, const Draft *draft)
         ok =
             take_name(loader, g_array_index(draft->infos, SlotInfo, i).name, g_array_index(draft->positions, gsize, i));
     for (guint i = 0; ok && i < draft->children->len; i++)
-        ok = take_name(loader, ((Node *)g_ptr_array_index(draft->children, i))->name, draft->position);
+        ok = take_name(loader, ((Node *)g_ptr_array_index(draft->children, i))->name,
+                       g_array_index(draft->child_positions, gsize, i));
     g_hash_table_remove_all(loader->names);
     return ok;
 }
@@ -268,6 +280,8 @@ static gboolean read_children(Loader *loader, Draft *draft)
     if (!json_reader_enter(loader->reader, JSON_ARRAY, "\"children\""))
         return FALSE;
     while (json_reader_next_element(loader->reader)) {
+        gsize position = next_position(loader);
+        g_array_append_val(draft->child_positions, position);
         Node *child = read_object(loader, NULL);
         if (!child)
             return FALSE;
@@ -297,7 +311,7 @@ static Node *read_object(Loader *loader, const char *file_name)
 {
     g_auto(Draft) draft;
     draft_init(&draft);
-    draft.position = json_reader_position(loader->reader);
+    draft.position = next_position(loader);
     JsonSlice name;
     if (!json_reader_enter(loader->reader, JSON_OBJECT, "an object of a dump"))
         return NULL;
@@ -330,7 +344,7 @@ static Node *read_list(Loader *loader, View view)
         return NULL;
     while (json_reader_next_element(loader->reader)) {
         JsonKind kind;
-        gsize offset, position = json_reader_position(loader->reader);
+        gsize offset, position = next_position(loader);
         if (!json_reader_peek(loader->reader, &kind) || !json_reader_value(loader->reader, &offset))
             return NULL;
         if (kind != JSON_OBJECT) {
@@ -364,7 +378,7 @@ G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(SavedVm, saved_vm_clear)
 static gboolean read_vm(Loader *loader, SavedVm *saved)
 {
     JsonKind kind;
-    gsize offset, position = json_reader_position(loader->reader);
+    gsize offset, position = next_position(loader);
     if (!json_reader_peek(loader->reader, &kind) || !json_reader_value(loader->reader, &offset))
         return FALSE;
     if (kind != JSON_OBJECT) {
@@ -418,7 +432,7 @@ static gboolean read_view(Loader *loader, View view, SavedVm *saved, Node *nodes
 static gboolean read_root(Loader *loader, SavedVm *saved, Node *nodes[N_VIEWS])
 {
     JsonSlice name;
-    gsize position = json_reader_position(loader->reader);
+    gsize position = next_position(loader);
     if (!json_reader_enter(loader->reader, JSON_OBJECT, "a dump"))
         return FALSE;
     for (; json_reader_next_member(loader->reader, &name); position = json_reader_position(loader->reader)) {

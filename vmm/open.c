@@ -47,7 +47,7 @@ static gboolean read_bytes(int fd, gsize count, GString *out, const char *path, 
 static gboolean check_head(const GString *head, const char *path, GError **error)
 {
     gsize blank = strspn(head->str, " \t\r\n");
-    if (blank < head->len && head->str[blank] == '{')
+    if (head->str[blank] == '{' || (blank == head->len && head->len == HEAD_MAX))
         return TRUE;
     g_autoptr(JsonReader) reader = json_reader_new(head->str, head->len, JSON_READER_STRICT, NULL);
     g_autoptr(GError) problem = NULL;
