@@ -197,7 +197,7 @@ def wrong_shape_inside():
 
 @test("a dump of something else: an object without children and properties is no dump, and no configuration")
 def other_objects():
-    for text in ('{"execute":"qom-list"}', '{"return":{}}', '{"name":"/"}', '{"":1}'):
+    for text in ('{"execute":"qom-list"}', '{"return":{}}', '{"children":[]}', '{"":1}'):
         path = write_file(text)
         refused(path, path)
 
