@@ -7,8 +7,9 @@
  *   --change=FILE   before each read of any path another number is written into FILE, not
  *                   timed: each read of the first path is the first one after a change, and
  *                   must differ
- *   --moves=N       the first path changes by itself: reads that differ from the one before
- *                   are shown apart, against the third path; goes on until there are N
+ *   --moves=N       the first path changes by itself: reads that find it changed are shown
+ *                   apart, against the third path, which is read right after them and at no
+ *                   other time; goes on, slowly, until there are N
  *
  * The order within a round is drawn anew each time: whoever always came first would read
  * with a colder processor cache (by 26 % where five were read in turn).
@@ -30,11 +31,17 @@
 /* Rounds that are not counted: caches fill, threads start. */
 #define WARM_UP_ROUNDS 50
 
+/* How long the first path may take to move as often as it is to. */
+#define MOVES_LIMIT_NS (120 * (guint64)1000000000)
+#define MOVES_PAUSE_US 5000
+
+#define PLACES_MAX 8
+
 typedef struct Place {
     char *path;
     GByteArray *last; /* what was read here last */
     Series *series;
-    Series *moved; /* --moves: the reads that differed */
+    Series *moved; /* --moves: of the rounds in which the first path had changed */
 } Place;
 
 static char *title = "", *change_file;
@@ -102,23 +109,25 @@ static void write_change(int number)
         fail("write", change_file, strerror(errno));
 }
 
-/* Reads one place once. is_first: it is the one that is measured. */
-static void measure(Place *place, gboolean is_first, gboolean count)
+/* Reads one place once. is_first: it is the one that is measured. Returns whether it differs from
+ * the last time. */
+static gboolean measure(Place *place, gboolean is_first, gboolean count)
 {
     gboolean must_differ = is_first && change_file, may_differ = is_first && (change_file || moves);
     gsize length;
     guint64 ns = read_whole(place->path, &length);
-    gboolean first = place->last->len == 0;
+    gboolean first_time = place->last->len == 0;
     gboolean differs = length != place->last->len || memcmp(buffer, place->last->data, length) != 0;
 
     if (must_differ && !differs)
         fail("go on with", place->path, "it shows an old version after a change");
-    if (differs && !first && !may_differ)
+    if (differs && !first_time && !may_differ)
         fail("go on with", place->path, "it changed meanwhile");
     g_byte_array_set_size(place->last, (guint)length);
     memcpy(place->last->data, buffer, length);
     if (count)
-        series_add(differs && moves ? place->moved : place->series, ns);
+        series_add(moves && differs ? place->moved : place->series, ns);
+    return differs;
 }
 
 static void shuffle(guint *order, guint n, GRand *random)
@@ -128,6 +137,24 @@ static void shuffle(guint *order, guint n, GRand *random)
         order[i] = order[j];
         order[j] = i;
     }
+}
+
+/* Reads the first `n` places once, in any order. */
+static void measure_round(GPtrArray *places, guint n, GRand *random, gboolean count)
+{
+    static int changes;
+    guint order[PLACES_MAX];
+    gboolean moved = FALSE;
+
+    shuffle(order, n, random);
+    for (guint i = 0; i < n; i++) {
+        if (change_file)
+            write_change(100000 + changes++); /* as many digits each time */
+        gboolean differs = measure(g_ptr_array_index(places, order[i]), order[i] == 0, count);
+        moved = moved || (order[i] == 0 && differs);
+    }
+    if (moves && moved)
+        measure(g_ptr_array_index(places, n), FALSE, count);
 }
 
 static void print(GPtrArray *places)
@@ -189,23 +216,22 @@ int main(int argc, char **argv)
         return 2;
     }
     g_autoptr(GPtrArray) places = parse_places(argc, argv);
-    if (places->len != (guint)argc - 1 || places->len < (moves ? 3 : 2) || rounds < 1) {
+    if (places->len != (guint)argc - 1 || places->len < (moves ? 3 : 2) || places->len > PLACES_MAX || rounds < 1) {
         fprintf(stderr, "read-bench: wrong usage, try --help\n");
         return 2;
     }
 
     memset(buffer, 1, sizeof buffer);
-    g_autofree guint *order = g_new(guint, places->len);
     g_autoptr(GRand) random = g_rand_new_with_seed(1);
-    int changes = 0;
+    guint64 begin = clock_ns();
     const Place *first = g_ptr_array_index(places, 0);
     for (int round = -WARM_UP_ROUNDS; round < rounds || (int)first->moved->ns->len < moves; round++) {
-        shuffle(order, places->len, random);
-        for (guint i = 0; i < places->len; i++) {
-            if (change_file)
-                write_change(100000 + changes++); /* as many digits each time */
-            measure(g_ptr_array_index(places, order[i]), order[i] == 0, round >= 0);
+        if (round >= rounds) {
+            if (clock_ns() - begin > MOVES_LIMIT_NS)
+                fail("go on with", first->path, "it does not move");
+            g_usleep(MOVES_PAUSE_US);
         }
+        measure_round(places, moves ? 2 : places->len, random, round >= 0);
     }
     print(places);
     return 0;
