@@ -78,7 +78,7 @@ typedef struct DiskSampler {
 
 static void append_level(const DiskSampler *sampler, guint level, GString *out)
 {
-    if (level + 1 < sampler->n) {
+    if (level + 1 < MIN(sampler->n, G_N_ELEMENTS(sampler->levels))) {
         g_string_append(out, "\"parent\":{");
         append_level(sampler, level + 1, out);
         g_string_append(out, "},");
