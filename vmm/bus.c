@@ -2,6 +2,7 @@
 /* Buses, and the addresses of PCI devices. */
 #include "vmm/bus.h"
 
+#include <stdarg.h>
 #include <string.h>
 
 #include "vmm/device.h"
@@ -104,39 +105,55 @@ static gint64 pci_free_address(const Bus *bus)
     return -1;
 }
 
+static gboolean G_GNUC_PRINTF(2, 3) no_place(GError **error, const char *format, ...)
+{
+    va_list args;
+
+    va_start(args, format);
+    if (error)
+        *error = g_error_new_valist(OBJMODEL_ERROR, OBJMODEL_ERROR_IN_USE, format, args);
+    va_end(args);
+    return FALSE;
+}
+
+static gboolean is_multifunction(Object *device)
+{
+    g_autoptr(GString) text = g_string_new(NULL);
+    return object_get(device, "multifunction", text, NULL) && strcmp(text->str, "true") == 0;
+}
+
+/* Gives the device an address where it has none, or checks the one that it has. */
 static gboolean pci_place(Bus *bus, Object *device, GError **error)
 {
+    const char *type = class_name(device->class);
     gint64 address = pci_address(device);
-    Object *other;
-    g_autofree char *json = NULL;
+    Object *first, *other;
 
-    if (address < 0 || pci_slots(bus) == 1) {
+    if (address < 0) {
+        g_autofree char *json = NULL;
         other = pci_slots(bus) == 1 ? pci_device_at(bus, 0) : NULL;
-        if (other) {
-            g_set_error(error, OBJMODEL_ERROR, OBJMODEL_ERROR_IN_USE,
-                        "PCI: slot 0 function 0 already occupied by %s, new func %s cannot be exposed to guest.",
-                        class_name(other->class), class_name(device->class));
-            return FALSE;
-        }
+        address = pci_free_address(bus);
+        if (other)
+            return no_place(error,
+                            "PCI: slot 0 function 0 already occupied by %s, new func %s cannot be exposed to guest.",
+                            class_name(other->class), type);
         if (address < 0)
-            address = pci_free_address(bus);
-        if (address < 0) {
-            g_set_error(error, OBJMODEL_ERROR, OBJMODEL_ERROR_IN_USE,
-                        "PCI: no slot/function available for %s, all in use or reserved", class_name(device->class));
-            return FALSE;
-        }
+            return no_place(error, "PCI: no slot/function available for %s, all in use or reserved", type);
         json = g_strdup_printf("%" G_GINT64_FORMAT, address);
         object_assign(device, "addr", json);
         return TRUE;
     }
+    if (address >= pci_slots(bus) * PCI_FUNCTIONS)
+        return no_place(error, "PCI: no slot/function available for %s, all in use or reserved", type);
+    first = pci_device_at(bus, address - address % PCI_FUNCTIONS);
     other = pci_device_at(bus, address);
-    if (other) {
-        g_set_error(error, OBJMODEL_ERROR, OBJMODEL_ERROR_IN_USE,
-                    "PCI: slot %d function %d not available for %s, in use by %s,id=%s", (int)(address / PCI_FUNCTIONS),
-                    (int)(address % PCI_FUNCTIONS), class_name(device->class), class_name(other->class),
-                    device_id(other) ? device_id(other) : "");
-        return FALSE;
-    }
+    if (other)
+        return no_place(error, "PCI: slot %d function %d not available for %s, in use by %s,id=%s",
+                        (int)(address / PCI_FUNCTIONS), (int)(address % PCI_FUNCTIONS), type, class_name(other->class),
+                        device_id(other) ? device_id(other) : "");
+    if (first && !is_multifunction(first))
+        return no_place(error, "PCI: single function device can't be populated in function %x.%x",
+                        (int)(address / PCI_FUNCTIONS), (int)(address % PCI_FUNCTIONS));
     return TRUE;
 }
 

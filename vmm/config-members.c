@@ -14,7 +14,7 @@ struct ConfigReader {
     GString *path;    /* of the value being read: "disks[1].size" */
     gsize position;   /* where it begins */
     guint index;      /* in the list being read */
-    GHashTable *seen; /* members of the outermost object */
+    GHashTable *seen; /* members of the outermost object -> where each value begins */
 };
 
 ConfigReader *config_reader_new(const char *text, gsize length)
@@ -55,6 +55,12 @@ gboolean config_reader_fail(ConfigReader *reader, const char *format, ...)
     json_reader_fail_at(reader->json, reader->position, "%s%s%s", reader->path->str, reader->path->len ? ": " : "",
                         message);
     return FALSE;
+}
+
+void config_reader_point_at(ConfigReader *reader, const char *name)
+{
+    g_string_truncate(reader->path, 0);
+    reader->position = GPOINTER_TO_SIZE(g_hash_table_lookup(reader->seen, name));
 }
 
 gboolean config_reader_saw(const ConfigReader *reader, const char *name)
@@ -212,8 +218,8 @@ static gboolean read_list(ConfigReader *reader, const ConfigMember *member, gpoi
     else
         g_array_set_size(list, 0);
     while (json_reader_next_element(reader->json)) {
-        if (n == CONFIG_MAX_DEVICES)
-            return config_reader_fail(reader, "more than %d", CONFIG_MAX_DEVICES);
+        if (n == CONFIG_MAX_LIST)
+            return config_reader_fail(reader, "more than %d", CONFIG_MAX_LIST);
         g_string_append_printf(reader->path, "[%u]", n);
         reader->index = n++;
         if (!read_element(reader, member, list))
@@ -272,8 +278,8 @@ static gboolean read_members(ConfigReader *reader, const ConfigObject *object, g
             return config_reader_fail(reader, "there is no member %.*s", (int)MIN(name.length, 200), name.text);
         g_string_append_printf(reader->path, "%s%s", path_length ? "." : "", member->name);
         seen |= G_GUINT64_CONSTANT(1) << (member - object->members);
-        if (outermost)
-            g_hash_table_add(reader->seen, (gpointer)member->name);
+        if (outermost && peek(reader, &kind))
+            g_hash_table_insert(reader->seen, (gpointer)member->name, GSIZE_TO_POINTER(reader->position));
         if (!read_value(reader, member, target))
             return FALSE;
         g_string_truncate(reader->path, path_length);

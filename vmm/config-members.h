@@ -44,7 +44,9 @@ gboolean config_reader_object(ConfigReader *reader, const ConfigObject *object, 
 gboolean config_reader_saw(const ConfigReader *reader, const char *name);
 /* The place in its list of the element that is being read. */
 guint config_reader_index(const ConfigReader *reader);
-/* Notes an error at the start of the value that was read last; returns FALSE. */
+/* What comes next is about that member of the outermost object. */
+void config_reader_point_at(ConfigReader *reader, const char *name);
+/* Notes an error at the start of the value that was read last, or pointed at; returns FALSE. */
 gboolean config_reader_fail(ConfigReader *reader, const char *format, ...) G_GNUC_PRINTF(2, 3);
 /* Frees the reader and returns ok, or FALSE and its error. */
 gboolean config_reader_end(ConfigReader *reader, gboolean ok, GError **error);

@@ -234,7 +234,7 @@ static const ConfigMember config_members[] = {
     MEMBER(VmConfig, disks, "disks", CONFIG_OBJECTS, .object = &disk_object),
     MEMBER(VmConfig, nics, "nics", CONFIG_OBJECTS, .object = &nic_object),
     MEMBER(VmConfig, iothreads, "iothreads", CONFIG_STRINGS, .check = check_id),
-    MEMBER(VmConfig, root_ports, "root-ports", CONFIG_UINT, .max = 24),
+    MEMBER(VmConfig, root_ports, "root-ports", CONFIG_UINT, .max = CONFIG_MAX_ROOT_PORTS),
     MEMBER(VmConfig, paused, "paused", CONFIG_BOOL),
     {0},
 };
@@ -261,28 +261,60 @@ static gboolean end_nic(ConfigReader *reader, gpointer target)
     return TRUE;
 }
 
+/* Notes the id; FALSE where it stood before. */
+static gboolean take_id(ConfigReader *reader, GHashTable *taken, const char *list, char *id)
+{
+    if (g_hash_table_add(taken, id))
+        return TRUE;
+    config_reader_point_at(reader, list);
+    return config_reader_fail(reader, "%s: the id '%s' stands twice", list, id);
+}
+
 static gboolean check_together(const VmConfig *config, ConfigReader *reader)
 {
+    guint n_devices = config->disks->len + config->nics->len;
     g_autoptr(GHashTable) devices = g_hash_table_new(g_str_hash, g_str_equal);
     g_autoptr(GHashTable) iothreads = g_hash_table_new(g_str_hash, g_str_equal);
 
+    if (n_devices > CONFIG_MAX_DEVICES) {
+        config_reader_point_at(reader, config_reader_saw(reader, "disks") ? "disks" : "nics");
+        return config_reader_fail(reader, "%u disks and nics are more than the board has places for (%d)", n_devices,
+                                  CONFIG_MAX_DEVICES);
+    }
     for (guint i = 0; i < config->iothreads->len; i++) {
-        if (!g_hash_table_add(iothreads, config->iothreads->pdata[i]))
-            return config_reader_fail(reader, "iothreads: '%s' stands twice", (char *)config->iothreads->pdata[i]);
+        if (!take_id(reader, iothreads, "iothreads", config->iothreads->pdata[i]))
+            return FALSE;
     }
     for (guint i = 0; i < config->disks->len; i++) {
         const VmDisk *disk = &g_array_index(config->disks, VmDisk, i);
-        if (!g_hash_table_add(devices, disk->id))
-            return config_reader_fail(reader, "disks: the id '%s' stands twice", disk->id);
-        if (disk->iothread && !g_hash_table_contains(iothreads, disk->iothread))
-            return config_reader_fail(reader, "disks: there is no iothread '%s'", disk->iothread);
+        if (!take_id(reader, devices, "disks", disk->id))
+            return FALSE;
+        if (disk->iothread && !g_hash_table_contains(iothreads, disk->iothread)) {
+            config_reader_point_at(reader, "disks");
+            return config_reader_fail(reader, "disks[%u].iothread: there is no iothread '%s'", i, disk->iothread);
+        }
     }
     for (guint i = 0; i < config->nics->len; i++) {
-        const VmNic *nic = &g_array_index(config->nics, VmNic, i);
-        if (!g_hash_table_add(devices, nic->id))
-            return config_reader_fail(reader, "nics: the id '%s' stands twice", nic->id);
+        if (!take_id(reader, devices, "nics", g_array_index(config->nics, VmNic, i).id))
+            return FALSE;
     }
     return TRUE;
+}
+
+static void add_member_names(const ConfigObject *object, GPtrArray *names)
+{
+    for (const ConfigMember *member = object->members; member->name; member++) {
+        g_ptr_array_add(names, (gpointer)member->name);
+        if (member->object)
+            add_member_names(member->object, names);
+    }
+}
+
+GPtrArray *vm_config_member_names(void)
+{
+    GPtrArray *names = g_ptr_array_new();
+    add_member_names(&config_object, names);
+    return names;
 }
 
 VmConfig *vm_config_from_json(const char *text, gsize length, GError **error)

@@ -17,7 +17,9 @@ typedef enum ConfigError {
 /* Limits. */
 enum {
     CONFIG_MAX_CPUS = 4096,
-    CONFIG_MAX_DEVICES = 4096, /* of each kind */
+    CONFIG_MAX_LIST = 4096,    /* elements of a list */
+    CONFIG_MAX_DEVICES = 1024, /* disks and network cards */
+    CONFIG_MAX_ROOT_PORTS = 12,
 };
 #define CONFIG_MIN_MEMORY (G_GUINT64_CONSTANT(1) << 20)
 #define CONFIG_MAX_MEMORY (G_GUINT64_CONSTANT(1) << 44)
@@ -58,6 +60,8 @@ VmConfig *vm_config_new(void);
 /* From the text of a file. What it leaves out is as in the default one; a list that it gives
  * replaces the default's. NULL: the error says where and what. */
 VmConfig *vm_config_from_json(const char *text, gsize length, GError **error);
+/* The names of all members that a file may have, for who checks its documentation. */
+GPtrArray *vm_config_member_names(void);
 VmConfig *vm_config_copy(const VmConfig *config);
 void vm_config_free(VmConfig *config);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(VmConfig, vm_config_free)

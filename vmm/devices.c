@@ -302,7 +302,42 @@ static gboolean G_GNUC_PRINTF(3, 4) add_device(Vm *vm, GError **error, const cha
     return device_add(vm, (JsonSlice){json, strlen(json)}, error);
 }
 
-static gboolean make_disk(Vm *vm, const VmDisk *disk, GError **error)
+/*
+ * Where the next device of the configuration goes. As long as there are slots enough, each has one of
+ * the root bus; else eight share a port, as its functions, and eight ports a slot.
+ */
+typedef struct Places {
+    gboolean shared;
+    guint next;
+    char where[96]; /* members of device_add */
+} Places;
+
+enum {
+    PCI_SLOTS_FREE = 29, /* the host bridge, the display and the chipset's own have the others */
+    PCI_FUNCTIONS = 8,
+};
+
+static gboolean next_place(Vm *vm, Places *places, GError **error)
+{
+    guint port = places->next / PCI_FUNCTIONS, function = places->next % PCI_FUNCTIONS;
+    guint first_slot = 2 + vm_config(vm)->root_ports;
+
+    places->next++;
+    places->where[0] = '\0';
+    if (!places->shared)
+        return TRUE;
+    if (function == 0 &&
+        !add_device(vm, error,
+                    "{\"driver\":\"pcie-root-port\",\"id\":\"port%u\",\"chassis\":%u,\"bus\":\"pcie.0\","
+                    "\"multifunction\":true,\"addr\":\"%x.%u\"}",
+                    port, port % 255 + 1, first_slot + port / PCI_FUNCTIONS, port % PCI_FUNCTIONS))
+        return FALSE;
+    g_snprintf(places->where, sizeof(places->where), ",\"bus\":\"port%u\",\"multifunction\":true,\"addr\":\"0.%u\"",
+               port, function);
+    return TRUE;
+}
+
+static gboolean make_disk(Vm *vm, const VmDisk *disk, Places *places, GError **error)
 {
     g_autofree char *storage = g_strdup_printf("%s-storage", disk->id);
     g_autofree char *format = g_strdup_printf("%s-format", disk->id);
@@ -310,14 +345,23 @@ static gboolean make_disk(Vm *vm, const VmDisk *disk, GError **error)
 
     json_append_string(serial, disk->serial ? disk->serial : "", -1);
     block_node_new_raw(vm, format, block_node_new(vm, storage, disk->size));
-    return add_device(vm, error, "{\"driver\":\"virtio-blk-pci\",\"id\":\"%s\",\"drive\":\"%s\",\"serial\":%s%s%s%s}",
+    return next_place(vm, places, error) &&
+           add_device(vm, error, "{\"driver\":\"virtio-blk-pci\",\"id\":\"%s\",\"drive\":\"%s\",\"serial\":%s%s%s%s%s}",
                       disk->id, format, serial->str, disk->iothread ? ",\"iothread\":\"/objects/" : "",
-                      disk->iothread ? disk->iothread : "", disk->iothread ? "\"" : "");
+                      disk->iothread ? disk->iothread : "", disk->iothread ? "\"" : "", places->where);
+}
+
+static gboolean make_nic(Vm *vm, const VmNic *nic, Places *places, GError **error)
+{
+    return next_place(vm, places, error) &&
+           add_device(vm, error, "{\"driver\":\"virtio-net-pci\",\"id\":\"%s\",\"mac\":\"%s\"%s}", nic->id, nic->mac,
+                      places->where);
 }
 
 gboolean devices_make(Vm *vm, GError **error)
 {
     const VmConfig *config = vm_config(vm);
+    Places places = {.shared = config->disks->len + config->nics->len + config->root_ports > PCI_SLOTS_FREE};
 
     for (guint i = 0; i < config->iothreads->len; i++) {
         if (!iothread_new(vm, config->iothreads->pdata[i], error))
@@ -329,12 +373,11 @@ gboolean devices_make(Vm *vm, GError **error)
             return FALSE;
     }
     for (guint i = 0; i < config->disks->len; i++) {
-        if (!make_disk(vm, &g_array_index(config->disks, VmDisk, i), error))
+        if (!make_disk(vm, &g_array_index(config->disks, VmDisk, i), &places, error))
             return FALSE;
     }
     for (guint i = 0; i < config->nics->len; i++) {
-        const VmNic *nic = &g_array_index(config->nics, VmNic, i);
-        if (!add_device(vm, error, "{\"driver\":\"virtio-net-pci\",\"id\":\"%s\",\"mac\":\"%s\"}", nic->id, nic->mac))
+        if (!make_nic(vm, &g_array_index(config->nics, VmNic, i), &places, error))
             return FALSE;
     }
     return TRUE;
