@@ -1,0 +1,271 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""Compares our server with a real QEMU, where one is installed: what both say of the commands and events that both
+have in query-qmp-schema, and the members and types of what both return. Prints TAP.
+
+usage: compare.py SERVE
+
+QEMU is the program that is started: $QEMU, or qemu-system-x86_64 on the PATH. QEMU 11 is the model's own version; what
+an older one does not have yet is in NEWER.
+"""
+
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+
+from peer import Peer, Server
+
+# What is ours alone, with the reason. Paths as compare() makes them.
+OURS = {
+    'qom-list-get/arg/path': 'the form for one object, in which it was first proposed',
+    'qom-list-get/arg/paths': 'optional, since `path` may stand for it',
+    'qom-list-get/ret[]/properties': 'optional, since the element has two forms',
+    'qom-list-get/ret[]/name': 'of the form for one object',
+    'qom-list-get/ret[]/type': 'of the form for one object',
+    'qom-list-get/ret[]/value': 'of the form for one object',
+    'object-add/arg': 'each type that we offer takes its own properties',
+}
+
+# What came after QEMU 7.2: in our schema, not in its.
+NEWER = (
+    'zone_append', 'failed_zone_append', 'invalid_zone_append', 'zone_append_latency_histogram', 'poll-weight',
+    'zone_append_latency_ns', 'zone_append_queue_depth', 'drawer-id', 'book-id', 'module-id',
+)
+
+SHAPES = [
+    ('query-version', {}),
+    ('query-status', {}),
+    ('query-name', {}),
+    ('query-uuid', {}),
+    ('query-target', {}),
+    ('query-commands', {}),
+    ('query-cpu-definitions', {}),
+    ('query-cpus-fast', {}),
+    ('query-iothreads', {}),
+    ('query-blockstats', {}),
+    ('query-blockstats', {'query-nodes': True}),
+    ('query-yank', {}),
+    ('qom-list', {'path': '/machine'}),
+    ('qom-list', {'path': '/machine/unattached/device[0]'}),
+    ('qom-list-get', {'paths': ['/objects', '/machine/peripheral']}),
+    ('qom-list-types', {'implements': 'iothread'}),
+    ('qom-list-types', {'implements': 'event-loop-base', 'abstract': True}),
+    ('qom-list-properties', {'typename': 'iothread'}),
+    ('device-list-properties', {'typename': 'virtio-rng-pci'}),
+    ('query-qmp-schema', {}),
+]
+
+
+class Schema:
+    """query-qmp-schema's return value, by name."""
+
+    def __init__(self, entries):
+        self.entries = {entry['name']: entry for entry in entries}
+
+    def kinds(self, *kinds):
+        return {name for name, entry in self.entries.items() if entry['meta-type'] in kinds}
+
+
+class Comparison:
+    """Walks the same thing in our schema and in QEMU's and notes what differs."""
+
+    def __init__(self, ours, theirs, is_older):
+        self.ours, self.theirs, self.is_older = ours, theirs, is_older
+        self.problems = []
+        self.seen = set()
+
+    def differ(self, path, what):
+        if path in OURS or (self.is_older and any(word in path for word in NEWER)):
+            return
+        self.problems.append(f'{path}: {what}')
+
+    def type(self, path, ours, theirs):
+        if path in OURS or (ours, theirs) in self.seen:
+            return
+        self.seen.add((ours, theirs))
+        a, b = self.ours.entries[ours], self.theirs.entries[theirs]
+        if a['meta-type'] != b['meta-type']:
+            self.differ(path, f'{a["meta-type"]} here, {b["meta-type"]} there')
+        elif a['meta-type'] == 'builtin':
+            if a != b:
+                self.differ(path, f'{ours} here, {theirs} there')
+        elif a['meta-type'] == 'array':
+            self.type(path + '[]', a['element-type'], b['element-type'])
+        elif a['meta-type'] == 'enum':
+            # We may use fewer values, but none of our own.
+            for value in set(a['values']) - set(b['values']):
+                self.differ(f'{path}={value}', 'only here')
+        elif a['meta-type'] == 'object':
+            self.object(path, a, b)
+
+    def object(self, path, a, b):
+        theirs = {member['name']: member for member in b['members']}
+        for member in a['members']:
+            other = theirs.pop(member['name'], None)
+            where = f'{path}/{member["name"]}'
+            if other is None:
+                self.differ(where, 'only here')
+                continue
+            if ('default' in member) != ('default' in other):
+                self.differ(where, 'optional only on one side')
+            self.type(where, member['type'], other['type'])
+        for name in theirs:
+            self.differ(f'{path}/{name}', 'only there')
+        if a.get('tag') != b.get('tag'):
+            self.differ(path, f'tag {a.get("tag")} here, {b.get("tag")} there')
+        cases = {variant['case']: variant['type'] for variant in b.get('variants', [])}
+        for variant in a.get('variants', []):
+            if variant['case'] in cases:
+                self.type(f'{path}:{variant["case"]}', variant['type'], cases[variant['case']])
+
+    def entry(self, name):
+        a, b = self.ours.entries[name], self.theirs.entries[name]
+        if a.get('allow-oob', False) != b.get('allow-oob', False):
+            self.differ(name, 'out of band only on one side')
+        self.type(f'{name}/arg', a['arg-type'], b['arg-type'])
+        if a['meta-type'] == 'command':
+            self.type(f'{name}/ret', a['ret-type'], b['ret-type'])
+        problems, self.problems = self.problems, []
+        return problems
+
+
+def fits(schema, name, value):
+    """What is wrong with a value of the type, or None."""
+    entry = schema.entries[name]
+    if entry['meta-type'] == 'builtin':
+        kinds = {'string': str, 'int': int, 'boolean': bool, 'number': (int, float), 'value': object, 'null': type(None)}
+        good = isinstance(value, kinds[entry['json-type']])
+        if entry['json-type'] in ('int', 'number') and isinstance(value, bool):
+            good = False
+        return None if good else f'{value!r} is no {name}'
+    if entry['meta-type'] == 'enum':
+        return None if value in entry['values'] else f'{value!r} is none of {entry["values"]}'
+    if entry['meta-type'] == 'array':
+        if not isinstance(value, list):
+            return f'{value!r} is no list'
+        return next(filter(None, (fits(schema, entry['element-type'], element) for element in value)), None)
+    if not isinstance(value, dict):
+        return f'{value!r} is no object'
+    members = list(entry['members'])
+    for variant in entry.get('variants', []):
+        if variant['case'] == value.get(entry['tag']):
+            members += schema.entries[variant['type']]['members']
+    known = {member['name'] for member in members}
+    for extra in set(value) - known:
+        return f'{extra!r} is not declared'
+    for member in members:
+        if member['name'] in value:
+            problem = fits(schema, member['type'], value[member['name']])
+            if problem:
+                return f'{member["name"]}: {problem}'
+        elif 'default' not in member:
+            return f'{member["name"]!r} is missing'
+    return None
+
+
+class Qemu:
+    """A QEMU with some of what the model has."""
+
+    def __init__(self, program):
+        self.folder = tempfile.TemporaryDirectory(prefix='qmp-')
+        path = os.path.join(self.folder.name, 'sock')
+        self.process = subprocess.Popen(
+            [program, '-machine', 'q35', '-display', 'none', '-S', '-object', 'iothread,id=iothread0',
+             '-blockdev', 'null-co,node-name=n0,size=1048576', '-device', 'virtio-blk-pci,drive=n0,id=disk0',
+             '-qmp', f'unix:{path},server=on,wait=off'], stdin=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        try:
+            self.peer = self.connect(path)
+            self.version = self.peer.greet()['QMP']['version']['qemu']
+        except BaseException:
+            self.close()
+            raise
+
+    def connect(self, path):
+        deadline = time.monotonic() + 60
+        while True:
+            try:
+                return Peer(path)
+            except OSError:
+                if self.process.poll() is not None or time.monotonic() > deadline:
+                    raise
+                time.sleep(0.05)
+
+    def close(self):
+        self.process.kill()
+        self.process.wait()
+        self.folder.cleanup()
+
+
+class Results:
+    """TAP."""
+
+    def __init__(self):
+        self.count = self.failed = 0
+
+    def ok(self, name, problems):
+        self.count += 1
+        self.failed += bool(problems)
+        print(f'{"not " if problems else ""}ok {self.count} - {name}')
+        for problem in problems:
+            print(f'# {problem}')
+
+
+def check_own(results, peer, schema):
+    """What we return is what we declare, whatever QEMU does."""
+    for command, arguments in SHAPES:
+        value = peer.call(command, **arguments)
+        problem = fits(schema, schema.entries[command]['ret-type'], value)
+        results.ok(f'{command} {arguments or ""} returns what its schema says', [problem] if problem else [])
+    offered = {entry['name'] for entry in peer.call('query-commands')}
+    results.ok('the schema has the commands that there are',
+               sorted(offered ^ schema.kinds('command')))
+
+
+def check_qemu(results, peer, schema, program):
+    qemu = Qemu(program)
+    try:
+        is_older = qemu.version['major'] < 11
+        theirs = Schema(qemu.peer.call('query-qmp-schema'))
+        comparison = Comparison(schema, theirs, is_older)
+        for name in sorted(schema.kinds('command', 'event') & theirs.kinds('command', 'event')):
+            results.ok(f'{name} as in QEMU {qemu.version["major"]}.{qemu.version["minor"]}', comparison.entry(name))
+        for command, arguments in SHAPES:
+            if command not in theirs.entries or is_older:
+                continue
+            # What we return, QEMU could have returned: it fits its schema.
+            problem = fits(theirs, theirs.entries[command]['ret-type'], peer.call(command, **arguments))
+            results.ok(f'{command} {arguments or ""} returns what QEMU\'s schema says', [problem] if problem else [])
+    finally:
+        qemu.close()
+
+
+def check(results, server, program):
+    peer = Peer(server.path)
+    peer.greet()
+    schema = Schema(peer.call('query-qmp-schema'))
+    check_own(results, peer, schema)
+    if program:
+        check_qemu(results, peer, schema, program)
+    else:
+        results.count += 1
+        print(f'ok {results.count} - as in QEMU # SKIP qemu-system-x86_64 is not installed')
+    peer.close()
+
+
+def main():
+    results = Results()
+    program = os.environ.get('QEMU') or shutil.which('qemu-system-x86_64')
+    server = Server(sys.argv[1])
+    try:
+        check(results, server, program)
+    finally:
+        status = server.close()
+    results.ok('the server ends well', [f'status {status}'] if status else [])
+    print(f'1..{results.count}', flush=True)
+    sys.exit(1 if results.failed else 0)
+
+
+main()

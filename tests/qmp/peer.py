@@ -1,0 +1,97 @@
+# SPDX-License-Identifier: MIT
+"""A QMP client for tests, and the server that they talk to."""
+
+import json
+import os
+import signal
+import socket
+import subprocess
+import tempfile
+import time
+
+
+class Server:
+    """tests/qmp/serve with a source, at a socket in a folder of its own; ended, and checked, by close()."""
+
+    def __init__(self, program, source='model'):
+        self.folder = tempfile.TemporaryDirectory(prefix='qmp-')
+        self.path = os.path.join(self.folder.name, 'sock')
+        self.process = subprocess.Popen([program, source, self.path], stdin=subprocess.DEVNULL)
+        deadline = time.monotonic() + 60
+        while not os.path.exists(self.path):
+            if self.process.poll() is not None or time.monotonic() > deadline:
+                self.process.kill()
+                raise RuntimeError('the server did not start')
+            time.sleep(0.01)
+
+    def close(self):
+        """Returns the exit status."""
+        if self.process.poll() is None:
+            self.process.send_signal(signal.SIGTERM)
+        try:
+            return self.process.wait(timeout=60)
+        finally:
+            self.process.kill()
+            self.folder.cleanup()
+
+
+class Peer:
+    """One connection, as bytes and as messages."""
+
+    def __init__(self, path):
+        self.socket = socket.socket(socket.AF_UNIX)
+        try:
+            self.socket.connect(path)
+        except OSError:
+            self.socket.close()
+            raise
+        self.buffer = b''
+        self.events = []
+
+    def send(self, data):
+        self.socket.sendall(data)
+
+    def end(self):
+        """Nothing more will be sent."""
+        self.socket.shutdown(socket.SHUT_WR)
+
+    def message(self, timeout=20):
+        """The next line as an object; None at the end of the connection. TimeoutError when nothing comes."""
+        deadline = time.monotonic() + timeout
+        while b'\n' not in self.buffer:
+            self.socket.settimeout(max(deadline - time.monotonic(), 0.001))
+            data = self.socket.recv(1 << 20)
+            if not data:
+                return None
+            self.buffer += data
+        line, self.buffer = self.buffer.split(b'\n', 1)
+        return json.loads(line)
+
+    def reply(self, timeout=20):
+        """The next message that is no event; events are collected."""
+        message = self.message(timeout)
+        while message is not None and 'event' in message:
+            self.events.append(message)
+            message = self.message(timeout)
+        return message
+
+    def greet(self):
+        greeting = self.message()
+        assert 'QMP' in greeting, greeting
+        self.call('qmp_capabilities')
+        return greeting
+
+    def call(self, command, **arguments):
+        """The return value of a command; RuntimeError with the error that it gives."""
+        request = {'execute': command}
+        if arguments:
+            request['arguments'] = {name.replace('_', '-') if '_' in name else name: value
+                                    for name, value in arguments.items()}
+        self.send(json.dumps(request).encode())
+        answer = self.reply()
+        if answer is None or 'return' not in answer:
+            raise RuntimeError(f'{command}: {answer}')
+        return answer['return']
+
+    def close(self):
+        self.socket.close()
