@@ -46,7 +46,7 @@ static void set_up(Fixture *f, gconstpointer data)
         f->text = g_strdup(data);
         f->length = strlen(data);
     } else {
-        g_autofree char *file = g_build_filename(g_getenv("TEST_DATA"), data, NULL);
+        g_autofree char *file = g_test_build_filename(G_TEST_DIST, "..", "data", data, NULL);
 
         g_assert_true(g_file_get_contents(file, &f->text, &f->length, NULL));
     }
