@@ -12,6 +12,7 @@
 #include <pthread.h>
 #include <sanitizer/tsan_interface.h>
 #include <string.h>
+#include <time.h>
 
 #define OURS __attribute__((visibility("hidden")))
 
@@ -228,40 +229,103 @@ OURS void g_bytes_unref(GBytes *bytes)
     pthread_mutex_unlock(&bytes_lock);
 }
 
-/* --- Queues --- */
+/*
+ * --- Queues: done here, for GLib allocates and frees an element outside what could be announced ---
+ * A function of GAsyncQueue that is not here would take a Queue for GLib's own.
+ */
 
-OURS void g_async_queue_push(GAsyncQueue *queue, gpointer item)
+typedef struct Queue {
+    gatomicrefcount refs;
+    pthread_mutex_t lock;
+    pthread_cond_t pushed;
+    GQueue items;
+    GDestroyNotify free_item; /* or NULL */
+} Queue;
+
+OURS GAsyncQueue *g_async_queue_new_full(GDestroyNotify free_item)
 {
-    __tsan_release(queue);
-    REAL(g_async_queue_push)(queue, item);
+    Queue *queue = g_new0(Queue, 1);
+    pthread_condattr_t attributes;
+    pthread_condattr_init(&attributes);
+    pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
+    pthread_mutex_init(&queue->lock, NULL);
+    pthread_cond_init(&queue->pushed, &attributes);
+    pthread_condattr_destroy(&attributes);
+    g_atomic_ref_count_init(&queue->refs);
+    queue->free_item = free_item;
+    return (GAsyncQueue *)queue;
+}
+
+OURS GAsyncQueue *g_async_queue_new(void)
+{
+    return g_async_queue_new_full(NULL);
+}
+
+OURS GAsyncQueue *g_async_queue_ref(GAsyncQueue *opaque)
+{
+    g_atomic_ref_count_inc(&((Queue *)opaque)->refs);
+    return opaque;
+}
+
+OURS void g_async_queue_unref(GAsyncQueue *opaque)
+{
+    Queue *queue = (Queue *)opaque;
+    if (!g_atomic_ref_count_dec(&queue->refs))
+        return;
+    if (queue->free_item)
+        g_queue_clear_full(&queue->items, queue->free_item);
+    g_queue_clear(&queue->items);
+    pthread_cond_destroy(&queue->pushed);
+    pthread_mutex_destroy(&queue->lock);
+    g_free(queue);
+}
+
+OURS gint g_async_queue_length(GAsyncQueue *opaque)
+{
+    Queue *queue = (Queue *)opaque;
+    pthread_mutex_lock(&queue->lock);
+    gint length = (gint)g_queue_get_length(&queue->items);
+    pthread_mutex_unlock(&queue->lock);
+    return length;
+}
+
+OURS void g_async_queue_push(GAsyncQueue *opaque, gpointer item)
+{
+    Queue *queue = (Queue *)opaque;
+    pthread_mutex_lock(&queue->lock);
+    g_queue_push_tail(&queue->items, item);
+    pthread_cond_signal(&queue->pushed);
+    pthread_mutex_unlock(&queue->lock);
+}
+
+/* deadline: of the monotonic clock, in microseconds; G_MAXINT64: waits as long as it takes. */
+static gpointer queue_pop(GAsyncQueue *opaque, gint64 deadline)
+{
+    Queue *queue = (Queue *)opaque;
+    struct timespec until = {.tv_sec = deadline / G_USEC_PER_SEC, .tv_nsec = deadline % G_USEC_PER_SEC * 1000};
+    int result = 0;
+    pthread_mutex_lock(&queue->lock);
+    while (g_queue_is_empty(&queue->items) && result == 0)
+        result = deadline == G_MAXINT64 ? pthread_cond_wait(&queue->pushed, &queue->lock)
+                                        : pthread_cond_timedwait(&queue->pushed, &queue->lock, &until);
+    gpointer item = g_queue_pop_head(&queue->items);
+    pthread_mutex_unlock(&queue->lock);
+    return item;
 }
 
 OURS gpointer g_async_queue_pop(GAsyncQueue *queue)
 {
-    gpointer item = REAL(g_async_queue_pop)(queue);
-    __tsan_acquire(queue);
-    return item;
+    return queue_pop(queue, G_MAXINT64);
 }
 
 OURS gpointer g_async_queue_try_pop(GAsyncQueue *queue)
 {
-    gpointer item = REAL(g_async_queue_try_pop)(queue);
-    __tsan_acquire(queue);
-    return item;
+    return queue_pop(queue, 0);
 }
 
 OURS gpointer g_async_queue_timeout_pop(GAsyncQueue *queue, guint64 timeout)
 {
-    gpointer item = REAL(g_async_queue_timeout_pop)(queue, timeout);
-    __tsan_acquire(queue);
-    return item;
-}
-
-OURS void g_async_queue_unref(GAsyncQueue *queue)
-{
-    __tsan_release(queue);
-    __tsan_acquire(queue);
-    REAL(g_async_queue_unref)(queue);
+    return queue_pop(queue, g_get_monotonic_time() + (gint64)timeout);
 }
 
 /* --- Main loops: what was done before a source was attached is seen by its callback --- */
