@@ -54,14 +54,11 @@ gboolean json_to_bool(JsonSlice value, gboolean *ret)
     return TRUE;
 }
 
-/* The digits of an integer; FALSE where there is anything else, or too much. */
+/* The digits of an integer, one at least; FALSE where there is anything else, or too much. */
 static gboolean json_digits(const char *at, const char *end, guint64 *ret)
 {
     guint64 sum = 0;
 
-    if (at == end) {
-        return FALSE;
-    }
     for (; at < end; at++) {
         if (!g_ascii_isdigit(*at) || __builtin_mul_overflow(sum, 10u, &sum) ||
             __builtin_add_overflow(sum, (guint64)(*at - '0'), &sum)) {
@@ -77,7 +74,7 @@ gboolean json_to_int64(JsonSlice value, gint64 *ret)
     guint64 sum;
     gboolean negative = value.length > 0 && value.text[0] == '-';
 
-    if (!json_digits(value.text + negative, value.text + value.length, &sum) ||
+    if (value.length <= (gsize)negative || !json_digits(value.text + negative, value.text + value.length, &sum) ||
         sum > (guint64)G_MAXINT64 + (negative ? 1 : 0)) {
         return FALSE;
     }
@@ -90,7 +87,8 @@ gboolean json_to_uint64(JsonSlice value, guint64 *ret)
     guint64 sum;
     gboolean negative = value.length > 0 && value.text[0] == '-';
 
-    if (!json_digits(value.text + negative, value.text + value.length, &sum) || (negative && sum != 0)) {
+    if (value.length <= (gsize)negative || !json_digits(value.text + negative, value.text + value.length, &sum) ||
+        (negative && sum != 0)) {
         return FALSE;
     }
     *ret = sum;
@@ -270,7 +268,7 @@ static const char *json_after(const char *at)
 
 JsonWalk json_walk(JsonSlice container)
 {
-    return (JsonWalk){container.text + 1};
+    return (JsonWalk){container.length > 0 ? container.text + 1 : "]"};
 }
 
 gboolean json_walk_element(JsonWalk *walk, JsonSlice *ret_value)
