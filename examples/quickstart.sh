@@ -41,11 +41,8 @@ show()
 {
     printf '\n$ %s\n' "$1"
     output=$(sh -c "$1" 2>&1) || die "this command failed in $mountpoint:" "$1" "$output"
-    printf '%s\n' "$output" | {
-        head -n "$LINES_SHOWN"
-        more=$(wc -l)
-        [ "$more" -eq 0 ] || say "... (and $more more lines)"
-    }
+    printf '%s\n' "$output" | awk -v most="$LINES_SHOWN" 'NR <= most
+        END { if (NR > most) print "... (and " NR - most " more lines)" }'
 }
 
 # A path as one would type it in a shell.
@@ -130,7 +127,7 @@ trap clean_up EXIT
 trap 'exit 130' INT
 trap 'exit 143' TERM HUP
 if [ -z "$mountpoint" ]; then
-    temporary=$(mktemp -d)
+    temporary=$(mktemp -d -t qomfs-XXXXXX)
     mountpoint=$temporary
 else
     # A mount whose daemon was killed cannot be entered, nor made: qomfs repairs it.
@@ -146,15 +143,16 @@ fi
 
 title "4. Looking around, in $mountpoint"
 cd "$mountpoint"
-show 'ls'
+show 'ls -lA'
 show 'ls -l qom/machine'
 show 'cat qom/machine/type vm/name vm/status'
 show 'ls qom/machine/peripheral'
-show 'jq -c "{name, properties: [.properties[] | {(.name): .value}] | add}" qom/machine/peripheral/.tree.json'
-cpu=$(find cpu-definitions -mindepth 1 -maxdepth 1 -type d | sort | head -n 1)
-show "head -n 99 $cpu/*"
-disk=$(find blockstats -mindepth 1 -maxdepth 1 -type d | sort | head -n 1)
-show "grep -H '' $disk/*_bytes $disk/*_operations"
+show "jq -c '.children[] | [.name, (.properties[] | select(.name == \"type\").value)]' qom/machine/peripheral/.tree.json"
+show 'grep -H "" cpu-definitions/EPYC-Genoa/*'
+show 'grep -H "" blockstats/disk0/rd_* blockstats/disk0/wr_*'
+if [ -w qom/objects/iothread0/poll-max-ns ]; then
+    show 'echo 4096 > qom/objects/iothread0/poll-max-ns && cat qom/objects/iothread0/poll-max-ns'
+fi
 
 if [ -n "$temporary" ]; then
     title "Done: it is unmounted now"
