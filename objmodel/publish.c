@@ -14,6 +14,7 @@ struct Publisher {
     Object *root; /* a reference */
     char *file_name;
     ShapePool *shapes; /* of objects that have properties of their own */
+    guint n_shapes;    /* asked of it */
     guint64 stamp;     /* of the publication under way */
 
     /* Memory that is used again for each object. */
@@ -148,6 +149,9 @@ static void render_property(Publisher *publisher, Object *object, guint index)
     g_ptr_array_add(publisher->errors, error ? g_strdup(error->message) : NULL);
 }
 
+/* So many shapes are asked of a pool before another takes its place. */
+enum { SHAPES_MAX = 4096 };
+
 /* The shape of an object that has properties of its own. */
 static Shape *own_shape(Publisher *publisher, Object *object)
 {
@@ -158,6 +162,12 @@ static Shape *own_shape(Publisher *publisher, Object *object)
 
     if (*shape)
         return *shape;
+    /* A bus numbers its devices ever higher, so that no shape comes back: let go of those that nobody has. */
+    if (++publisher->n_shapes > SHAPES_MAX) {
+        shape_pool_free(publisher->shapes);
+        publisher->shapes = shape_pool_new();
+        publisher->n_shapes = 0;
+    }
     infos = g_new0(SlotInfo, n);
     texts = g_new0(char *, 2 * (gsize)n);
     for (guint i = 0; i < n; i++)

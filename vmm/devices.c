@@ -204,6 +204,22 @@ gboolean device_del(Vm *vm, const char *id, GError **error)
 
 /* ---- object-add ---- */
 
+/* QEMU checks the names of the members before it makes anything. */
+static gboolean check_members(const Class *class, JsonSlice arguments, const char *const *but, GError **error)
+{
+    JsonWalk walk = json_walk(arguments);
+    JsonSlice key, value;
+
+    while (json_walk_member(&walk, &key, &value)) {
+        g_autofree char *name = json_string_dup(key, NULL);
+        if (g_strv_contains(but, name) || class_find_prop(class, name) >= 0)
+            continue;
+        g_set_error(error, OBJMODEL_ERROR, OBJMODEL_ERROR_BAD_VALUE, "Parameter '%s' is unexpected", name);
+        return FALSE;
+    }
+    return TRUE;
+}
+
 gboolean object_add(Vm *vm, JsonSlice arguments, GError **error)
 {
     static const char *const not_properties[] = {"qom-type", "id", NULL};
@@ -225,19 +241,14 @@ gboolean object_add(Vm *vm, JsonSlice arguments, GError **error)
         g_set_error(error, OBJMODEL_ERROR, OBJMODEL_ERROR_BAD_VALUE, "Parameter 'id' expects an identifier");
         return FALSE;
     }
+    if (!check_members(class, arguments, not_properties, error))
+        return FALSE;
     object = object_new(class);
     if (!object_add_child(vm_objects(vm), id, object, error))
         return FALSE;
     if (set_properties(object, arguments, not_properties, error) && object_complete(object, error))
         return TRUE;
     object_unparent(object);
-    /* QEMU checks the names of the members before it looks for properties. */
-    if (error && g_error_matches(*error, OBJMODEL_ERROR, OBJMODEL_ERROR_NO_PROPERTY)) {
-        const char *name = strrchr((*error)->message, '.');
-        g_autofree char *member = g_strndup(name + 1, strcspn(name + 1, "'"));
-        g_clear_error(error);
-        g_set_error(error, OBJMODEL_ERROR, OBJMODEL_ERROR_NO_PROPERTY, "Parameter '%s' is unexpected", member);
-    }
     return FALSE;
 }
 

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+/* Ids that people give to devices and objects. */
 #include "vmm/id.h"
 
 #include <string.h>

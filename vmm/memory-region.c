@@ -39,11 +39,3 @@ Object *memory_region_new(Object *parent, const char *name, Object *container, g
         object_set_link(object, &region->container, container);
     return object;
 }
-
-void memory_region_set(Object *object, guint64 addr, guint64 size)
-{
-    MemoryRegion *region = (MemoryRegion *)object;
-    region->addr = addr;
-    region->size = size;
-    object_changed(object);
-}

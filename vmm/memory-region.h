@@ -9,5 +9,3 @@ extern const ObjectType memory_region_type;
 /* A new child of parent; the result is borrowed. container: the region that it stands in, or NULL. */
 Object *memory_region_new(Object *parent, const char *name, Object *container, guint64 addr, guint64 size,
                           gint32 priority);
-/* Changes its place and size. */
-void memory_region_set(Object *region, guint64 addr, guint64 size);

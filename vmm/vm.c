@@ -12,13 +12,13 @@
 #include "objmodel/publish.h"
 #include "vmm/block.h"
 #include "vmm/bus.h"
+#include "vmm/data.h"
 #include "vmm/devices.h"
 #include "vmm/machine.h"
 #include "vmm/types.h"
 #include "vmm/views.h"
 #include "vmm/vm-private.h"
 #include "vmm/x86-cpu.h"
-#include "vmm/data.h"
 
 struct Vm {
     /* Set before the thread starts, constant from then on. */
@@ -40,7 +40,7 @@ struct Vm {
     GHashTable *iothread_ids; /* id -> thread id */
 
     /* The main loop's. */
-    Object *root, *machine, *peripheral, *peripheral_anon, *unattached, *objects, *chardevs;
+    Object *root, *peripheral, *peripheral_anon, *unattached, *objects, *chardevs;
     GHashTable *parts; /* name -> Object, a reference */
     GPtrArray *buses, *disks, *waiting_links;
     GHashTable *block_nodes;
@@ -151,11 +151,6 @@ Class *vm_class(Vm *vm, const char *type_name)
     if (!class)
         g_error("there is no type '%s'", type_name);
     return class;
-}
-
-GMainContext *vm_context(Vm *vm)
-{
-    return vm->context;
 }
 
 GPtrArray *vm_buses(Vm *vm)

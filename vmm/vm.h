@@ -57,7 +57,6 @@ Object *vm_chardevs(Vm *vm);
 /* The VM that an object belongs to. */
 Vm *vm_of(const Object *object);
 Class *vm_class(Vm *vm, const char *type_name);
-GMainContext *vm_context(Vm *vm);
 
 /* Whether the machine is complete, so that what comes now is plugged into a VM that is up. */
 gboolean vm_is_up(const Vm *vm);
