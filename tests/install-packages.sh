@@ -40,17 +40,23 @@ if ! command -v apt-get >/dev/null || ! command -v dpkg-query >/dev/null; then
     die "this system has no apt-get. Install what these Debian packages hold, then use --no-install:" "$*"
 fi
 missing=$(missing_packages "$@")
-if [ -z "$missing" ]; then
-    say "all packages are there"
+# Users unmount by fusermount3, which reads /etc/mtab; systems that have booted have it, bare chroots may not.
+mtab=$([ -e /etc/mtab ] || echo /etc/mtab)
+if [ -z "$missing$mtab" ]; then
+    say "   all packages are there"
     exit 0
 fi
-if [ "$(id -u)" != 0 ] && ! command -v sudo >/dev/null; then
-    die "packages are missing and you are neither root nor have sudo. As root:" "apt-get install $missing"
-fi
-say "to be installed: $missing"
+say "   missing: $missing$mtab"
 if [ "$(id -u)" != 0 ]; then
-    sudo -v || die "sudo refused. As root:" "apt-get install $missing"
+    command -v sudo >/dev/null ||
+        die "you are neither root nor have sudo. As root:" \
+            "${missing:+apt-get install $missing}" "${mtab:+ln -s ../proc/self/mounts /etc/mtab}"
+    sudo -v || die "sudo refused"
 fi
+if [ -n "$mtab" ]; then
+    as_root ln -s ../proc/self/mounts /etc/mtab
+fi
+[ -n "$missing" ] || exit 0
 
 logs=$(mktemp -d)
 trap 'rm -rf "$logs"' EXIT
