@@ -6,11 +6,14 @@
 #include <string.h>
 
 #include "vmm/qmp-context.h"
+#include "vmm/qmp-object-options.h"
 
 struct Companion {
     QmpContext context;
     QmpServer *server;
     EventLog *events;
+    QmpCommand object_add; /* the row of that name, with what our own types take */
+    GPtrArray *memory;     /* of its argument type */
 };
 
 /* ---- what is offered ---- */
@@ -68,6 +71,22 @@ static void add_vm_commands(QmpRegistry *registry, const Snapshot *snapshot, gbo
     }
 }
 
+/* All rows as they stand, but for object-add: what that takes follows from the VM's types. */
+static void add_change_commands(QmpRegistry *registry, Companion *companion)
+{
+    QmpContext *context = &companion->context;
+
+    for (const QmpCommand *command = qmp_change_commands; command->name != NULL; command++) {
+        if (context->vm != NULL && strcmp(command->name, "object-add") == 0) {
+            companion->object_add = *command;
+            companion->object_add.arg_type = qmp_object_options(vm_types(context->vm), companion->memory);
+            qmp_registry_add_one(registry, &companion->object_add, context);
+        } else {
+            qmp_registry_add_one(registry, command, context);
+        }
+    }
+}
+
 static QmpRegistry *companion_registry(Companion *companion)
 {
     QmpContext *context = &companion->context;
@@ -91,7 +110,7 @@ static QmpRegistry *companion_registry(Companion *companion)
         qmp_registry_add(registry, qmp_model_commands, context);
         qmp_registry_add_events(registry, qmp_vm_events);
     }
-    qmp_registry_add(registry, qmp_change_commands, context);
+    add_change_commands(registry, companion);
     return registry;
 }
 
@@ -168,6 +187,7 @@ Companion *companion_new(Source *source, Vm *vm, const CompanionOptions *options
     };
     companion->context.vm = vm;
     companion->events = options->events;
+    companion->memory = g_ptr_array_new_with_free_func(g_free);
     registry = companion_registry(companion);
     companion->server = qmp_server_new(options->path, registry, error);
     if (companion->server == NULL) {
@@ -197,5 +217,6 @@ void companion_free(Companion *companion)
         leave_vm(companion->context.vm);
     }
     qmp_server_free(companion->server);
+    g_ptr_array_unref(companion->memory);
     g_free(companion);
 }
