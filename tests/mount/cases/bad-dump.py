@@ -11,8 +11,9 @@ import sys
 import time
 
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), ".."))
-from lib import KIND, NOBODY, QOMFS, SLOW, check, check_message, check_nothing_left, equal, kind_of, main, need_root
-from lib import obj, open_to_all, prop, qomfs, read_file, recorded, root_dump, run, scratch, test, tests_for, write_file
+from lib import KIND, NOBODY, QOMFS, SLOW, check, check_message, check_nothing_left, copy_for_all, equal, kind_of, main
+from lib import need_root, obj, open_to_all, prop, qomfs, read_file, recorded, root_dump, run, run_as_nobody, scratch
+from lib import test, tests_for, write_file
 
 
 def refused(source, what="", arguments=()):
@@ -325,8 +326,8 @@ def no_permission():
     folder = scratch("point")
     open_to_all(os.path.dirname(path), folder)
     os.chmod(path, 0)
-    os.chown(folder, NOBODY["user"], NOBODY["group"])
-    result = run(QOMFS, path, folder, **NOBODY)
+    os.chown(folder, NOBODY, NOBODY)
+    result = run_as_nobody(copy_for_all(QOMFS), path, folder)
     error = check_message(result, path)
     check("ermission denied" in error, f"it does not say why: {error!r}")
     check_nothing_left(folder)

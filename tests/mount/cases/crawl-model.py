@@ -140,7 +140,7 @@ def tools():
             (("grep", "-rsq", "x86_64", mount.path), (0,)),
             (("du", "-s", mount.path), (0,)),
             (("find", mount.path, "-type", "f"), (0,)),
-            (("find", "-L", mount.file("qom"), "-maxdepth", "12"), (0, 1)),
+            (("find", "-L", mount.file("qom"), "-maxdepth", "6"), (0, 1)),
             (("cp", "-r", mount.file("qom"), folder), (0, 1)),
             (("tar", "-C", mount.path, "-cf", folder + "/a.tar", "qom", "blockstats"), (0, 1, 2)),
         ):

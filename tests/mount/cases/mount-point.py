@@ -6,12 +6,13 @@ import contextlib
 import os
 import re
 import signal
+import subprocess
 import sys
 
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), ".."))
-from lib import NOBODY, QOMFS, Failed, Mount, check, check_message, check_nothing_left, equal, lazy_unmount, main
-from lib import mounts_at, need, need_root, open_to_all, processes_of, qomfs, recorded, run, scratch, start_daemon, test
-from lib import tests_for, until, write_file
+from lib import NOBODY, QOMFS, Failed, Mount, check, check_message, check_nothing_left, copy_for_all, equal
+from lib import lazy_unmount, main, mounts_at, need, need_root, nobodys_run_time_dir, open_to_all, processes_of, qomfs
+from lib import recorded, run, run_as_nobody, scratch, start_daemon, test, tests_for, until, write_file
 
 DUMP = recorded("qemu-7.2-pc")
 MODES = ((), ("-f",))
@@ -186,12 +187,13 @@ def stopped():
     point = scratch("stopped")
     pid = daemon(point)
     os.kill(pid, signal.SIGSTOP)
-    try:
-        result = qomfs(DUMP, point, timeout=20)
-        check(result.returncode == 1, f"status {result.returncode}: {result.stderr!r}")
-        equal(len(mounts_at(point)), 1, "mounts there")
-    finally:
-        os.kill(pid, signal.SIGCONT)
+    second = subprocess.Popen([QOMFS, DUMP, point], stderr=subprocess.PIPE)
+    ended = until(lambda: second.poll() is not None)
+    os.kill(pid, signal.SIGCONT)  # before anything else, or it cannot even be killed
+    _, errors = second.communicate()
+    check(ended, "it waits for the one that is stopped")
+    check_message(subprocess.CompletedProcess((), second.returncode, b"", errors), point)
+    equal(len(mounts_at(point)), 1, "mounts there")
     equal(run("cat", f"{point}/qom/type").stdout, b"container\n", "the first mount goes on")
     equal(run("fusermount3", "-u", point).returncode, 0, "fusermount3 -u")
     check_nothing_left(point)
@@ -199,10 +201,9 @@ def stopped():
 
 @test("no permission for the mount point")
 def no_permission():
-    need_root()
     point = scratch("roots")
     open_to_all(point)
-    result = run(QOMFS, DUMP, point, **NOBODY)
+    result = run_as_nobody(copy_for_all(QOMFS), copy_for_all(DUMP), point)
     error = check_message(result, point if "/dev/fuse" not in result.stderr.decode() else "/dev/fuse")
     check("ermi" in error or "denied" in error, f"it does not say why: {error!r}")
     check_nothing_left(point)
@@ -219,7 +220,8 @@ def without_fuse(script):
     """
     with contextlib.suppress(FileExistsError):
         os.mkdir(os.path.join(os.environ["TMP"], "dev"))
-    return run("unshare", "-m", "--propagation", "private", "sh", "-c", prepare + script, "sh", QOMFS, DUMP)
+    arguments = copy_for_all(QOMFS), copy_for_all(DUMP)
+    return run("unshare", "-m", "--propagation", "private", "sh", "-c", prepare + script, "sh", *arguments)
 
 
 @tests_for(MODES, "/dev/fuse is missing, with {0}")
@@ -247,9 +249,9 @@ def fuse_forbidden():
     need("setpriv")
     point = scratch("point")
     open_to_all(point)
-    os.chown(point, NOBODY["user"], NOBODY["group"])
-    user = "setpriv --reuid 65534 --regid 65534 --clear-groups"
-    result = without_fuse(f'mknod -m 600 /dev/fuse c 10 229; exec {user} "$1" "$2" {point}')
+    os.chown(point, NOBODY, NOBODY)
+    user = f"XDG_RUNTIME_DIR={nobodys_run_time_dir()} setpriv --reuid {NOBODY} --regid {NOBODY} --clear-groups"
+    result = without_fuse(f'mknod -m 600 /dev/fuse c 10 229; {user} "$1" "$2" {point}')
     check(result.returncode != 99, f"no such namespace: {result.stderr!r}")
     error = check_message(result, "/dev/fuse")
     check("ermission denied" in error, f"it does not say why: {error!r}")

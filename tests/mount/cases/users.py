@@ -6,15 +6,14 @@ import os
 import sys
 
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), ".."))
-from lib import NOBODY, QOMFS, Mount, check, equal, main, need, need_root, open_to_all, read_file, recorded, run
-from lib import scratch, test
+from lib import NOBODY, QOMFS, Mount, check, copy_for_all, equal, main, need, need_root, nobodys_run_time_dir
+from lib import open_to_all, read_file, recorded, run, run_as_nobody, scratch, test
 
 DUMP = recorded("qemu-7.2-pc")
 
 
 def as_nobody(script, *arguments):
-    need_root()
-    return run("sh", "-c", script, "sh", *arguments, **NOBODY)
+    return run_as_nobody("sh", "-c", script, "sh", *arguments)
 
 
 @test("without allow_other nobody else sees anything")
@@ -65,12 +64,13 @@ def plain_user():
     need_root()
     need("unshare", "setpriv")
     point = scratch("mount")
-    os.chown(point, NOBODY["user"], NOBODY["group"])
+    os.chown(point, NOBODY, NOBODY)
     open_to_all(point)
     # /dev/fuse is everybody's only in a mount namespace of our own
     script = f"""
         mount -t tmpfs tmpfs /mnt && mknod -m 666 /mnt/fuse c 10 229 && mount --bind /mnt/fuse /dev/fuse || exit 99
-        user="setpriv --reuid {NOBODY['user']} --regid {NOBODY['group']} --clear-groups"
+        user="setpriv --reuid {NOBODY} --regid {NOBODY} --clear-groups"
+        export XDG_RUNTIME_DIR={nobodys_run_time_dir()}
         $user "$1" "$2" "$3" || exit 1
         $user cat "$3/qom/type"
         $user stat -c %u:%g:%a "$3" "$3/qom/type"
@@ -85,9 +85,10 @@ def plain_user():
         $user fusermount3 -u "$3" || exit 5
         grep -c " $3 " /proc/self/mountinfo
     """
-    result = run("unshare", "-m", "--propagation", "private", "sh", "-c", script, "sh", QOMFS, DUMP, point)
+    result = run("unshare", "-m", "--propagation", "private", "sh", "-c", script, "sh", copy_for_all(QOMFS),
+                 copy_for_all(DUMP), point)
     check(result.returncode != 99, f"no such namespace: {result.stderr!r}")
-    owner = f"{NOBODY['user']}:{NOBODY['group']}"
+    owner = f"{NOBODY}:{NOBODY}"
     wanted = f"container\n{owner}:555\n{owner}:444\ncontainer\n0\n"
     equal((result.stdout.decode(), result.stderr), (wanted, b""), "what he sees")
 
