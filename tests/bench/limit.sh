@@ -77,7 +77,7 @@ bench()
 
 QOMFS=$BUILD/fs/qomfs
 note "building in $BUILD"
-if ! { configure "$BUILD" --buildtype=release && ninja -C "$BUILD"; } >"$WORK/log" 2>&1; then
+if ! { configure "$BUILD" --buildtype=release && ninja -C "$BUILD" limit; } >"$WORK/log" 2>&1; then
     tail -n 40 "$WORK/log" >&2
     die "cannot build"
 fi
