@@ -199,6 +199,13 @@ static gboolean read_element(ConfigReader *reader, const ConfigMember *member, g
         g_ptr_array_add(list, text);
         return TRUE;
     }
+    if (member->kind == CONFIG_JSON) {
+        JsonSlice value;
+        if (!take(reader, JSON_OBJECT, &value))
+            return FALSE;
+        g_ptr_array_add(list, g_strndup(value.text, value.length));
+        return TRUE;
+    }
     g_array_set_size(list, ((GArray *)list)->len + 1);
     gpointer element = ((GArray *)list)->data + (((GArray *)list)->len - 1) * member->object->size;
     if (member->object->defaults)
@@ -213,10 +220,10 @@ static gboolean read_list(ConfigReader *reader, const ConfigMember *member, gpoi
 
     if (!json_reader_enter(reader->json, JSON_ARRAY, reader->path->str))
         return FALSE;
-    if (member->kind == CONFIG_STRINGS)
-        g_ptr_array_set_size(list, 0);
-    else
+    if (member->kind == CONFIG_OBJECTS)
         g_array_set_size(list, 0);
+    else
+        g_ptr_array_set_size(list, 0);
     while (json_reader_next_element(reader->json)) {
         if (n == CONFIG_MAX_LIST)
             return config_reader_fail(reader, "more than %d", CONFIG_MAX_LIST);
@@ -249,6 +256,7 @@ static gboolean read_value(ConfigReader *reader, const ConfigMember *member, gpo
     case CONFIG_BOOL:
         return take(reader, JSON_BOOL, &value) && json_to_bool(value, field);
     case CONFIG_STRINGS:
+    case CONFIG_JSON:
     case CONFIG_OBJECTS:
         return read_list(reader, member, *(gpointer *)field);
     case CONFIG_OBJECT:

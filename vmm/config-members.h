@@ -16,6 +16,7 @@ typedef enum ConfigKind {
     CONFIG_SIZE,    /* guint64: bytes, or a string with a suffix, "4G" */
     CONFIG_BOOL,    /* gboolean */
     CONFIG_STRINGS, /* GPtrArray * of char *, which are replaced */
+    CONFIG_JSON,    /* GPtrArray * of char *: the elements, JSON objects, as they are */
     CONFIG_OBJECT,  /* a struct in place */
     CONFIG_OBJECTS, /* GArray * of structs, which are replaced */
 } ConfigKind;

@@ -59,6 +59,8 @@ static VmConfig *config_new_empty(void)
     config->disks = disks_new();
     config->nics = nics_new();
     config->iothreads = g_ptr_array_new_with_free_func(g_free);
+    config->objects = g_ptr_array_new_with_free_func(g_free);
+    config->devices = g_ptr_array_new_with_free_func(g_free);
     return config;
 }
 
@@ -114,6 +116,12 @@ VmConfig *vm_config_new(void)
     return config;
 }
 
+static void copy_strings(const GPtrArray *from, GPtrArray *to)
+{
+    for (guint i = 0; i < from->len; i++)
+        g_ptr_array_add(to, g_strdup(from->pdata[i]));
+}
+
 VmConfig *vm_config_copy(const VmConfig *config)
 {
     VmConfig *copy = config_new_empty();
@@ -137,8 +145,9 @@ VmConfig *vm_config_copy(const VmConfig *config)
         nic.mac = g_strdup(nic.mac);
         g_array_append_val(copy->nics, nic);
     }
-    for (guint i = 0; i < config->iothreads->len; i++)
-        g_ptr_array_add(copy->iothreads, g_strdup(config->iothreads->pdata[i]));
+    copy_strings(config->iothreads, copy->iothreads);
+    copy_strings(config->objects, copy->objects);
+    copy_strings(config->devices, copy->devices);
     copy->root_ports = config->root_ports;
     copy->paused = config->paused;
     return copy;
@@ -155,6 +164,8 @@ void vm_config_free(VmConfig *config)
     g_array_unref(config->disks);
     g_array_unref(config->nics);
     g_ptr_array_unref(config->iothreads);
+    g_ptr_array_unref(config->objects);
+    g_ptr_array_unref(config->devices);
     g_free(config);
 }
 
@@ -234,6 +245,8 @@ static const ConfigMember config_members[] = {
     MEMBER(VmConfig, disks, "disks", CONFIG_OBJECTS, .object = &disk_object),
     MEMBER(VmConfig, nics, "nics", CONFIG_OBJECTS, .object = &nic_object),
     MEMBER(VmConfig, iothreads, "iothreads", CONFIG_STRINGS, .check = check_id),
+    MEMBER(VmConfig, objects, "objects", CONFIG_JSON),
+    MEMBER(VmConfig, devices, "devices", CONFIG_JSON),
     MEMBER(VmConfig, root_ports, "root-ports", CONFIG_UINT, .max = CONFIG_MAX_ROOT_PORTS),
     MEMBER(VmConfig, paused, "paused", CONFIG_BOOL),
     {0},

@@ -51,6 +51,8 @@ typedef struct VmConfig {
     GArray *disks;        /* VmDisk */
     GArray *nics;         /* VmNic */
     GPtrArray *iothreads; /* char *, their ids */
+    GPtrArray *objects;   /* char *: more of them, JSON as object-add has its arguments */
+    GPtrArray *devices;   /* char *: more of them, JSON as device_add has its arguments */
     guint root_ports;     /* PCIe root ports that devices can be plugged into */
     gboolean paused;      /* it does not run at first, as with QEMU's -S */
 } VmConfig;

@@ -369,6 +369,20 @@ static gboolean make_nic(Vm *vm, const VmNic *nic, Places *places, GError **erro
                       places->where);
 }
 
+/* What stands in the configuration as clients would write it. */
+static gboolean make_listed(Vm *vm, const GPtrArray *list, const char *name,
+                            gboolean (*add)(Vm *vm, JsonSlice arguments, GError **error), GError **error)
+{
+    for (guint i = 0; i < list->len; i++) {
+        const char *json = list->pdata[i];
+        if (!add(vm, (JsonSlice){json, strlen(json)}, error)) {
+            g_prefix_error(error, "%s[%u]: ", name, i);
+            return FALSE;
+        }
+    }
+    return TRUE;
+}
+
 gboolean devices_make(Vm *vm, GError **error)
 {
     const VmConfig *config = vm_config(vm);
@@ -378,6 +392,8 @@ gboolean devices_make(Vm *vm, GError **error)
         if (!iothread_new(vm, config->iothreads->pdata[i], error))
             return FALSE;
     }
+    if (!make_listed(vm, config->objects, "objects", object_add, error))
+        return FALSE;
     for (guint i = 0; i < config->root_ports; i++) {
         if (!add_device(vm, error, "{\"driver\":\"pcie-root-port\",\"id\":\"rp%u\",\"chassis\":%u,\"bus\":\"pcie.0\"}",
                         i, i + 1))
@@ -391,5 +407,5 @@ gboolean devices_make(Vm *vm, GError **error)
         if (!make_nic(vm, &g_array_index(config->nics, VmNic, i), &places, error))
             return FALSE;
     }
-    return TRUE;
+    return make_listed(vm, config->devices, "devices", device_add, error);
 }

@@ -35,8 +35,8 @@ static const Property memory_backend_props[] = {
     PROP_FIELD(MemoryBackend, size, "size", .flags = PROP_INITIAL, .set = check_size, .help = "bytes"),
     PROP_FIELD(MemoryBackend, dump, "dump", .flags = PROP_WRITABLE, .initial = TRUE,
                .help = "whether it goes into core dumps"),
-    PROP_FIELD(MemoryBackend, prealloc_threads, "prealloc-threads", .flags = PROP_WRITABLE, .initial = 1, .min = 1,
-               .max = G_MAXUINT32, .help = "threads that touch it at the start"),
+    PROP_FIELD(MemoryBackend, prealloc_threads, "prealloc-threads", .flags = PROP_WRITABLE, .min = 1,
+               .max = G_MAXUINT32, .help = "threads that touch it at the start; 0: one for each CPU"),
     PROP_FIELD(MemoryBackend, canonical_ids, "x-use-canonical-path-for-ramblock-id", .flags = PROP_WRITABLE),
     PROP_ENUM(MemoryBackend, policy, "policy", "HostMemPolicy", policies, .flags = PROP_WRITABLE,
               .help = "on which nodes of the host"),
@@ -57,13 +57,15 @@ static const Property memory_backend_props[] = {
 
 static gboolean memory_backend_complete(Object *object, GError **error)
 {
-    const MemoryBackend *backend = (MemoryBackend *)object;
+    MemoryBackend *backend = (MemoryBackend *)object;
     g_autofree char *region = g_strdup_printf("%s[*]", object->name);
 
     if (backend->size == 0) {
         g_set_error(error, OBJMODEL_ERROR, OBJMODEL_ERROR_BAD_VALUE, "Parameter 'size' is missing");
         return FALSE;
     }
+    if (backend->prealloc_threads == 0)
+        backend->prealloc_threads = vm_config(vm_of(object))->cpus.count;
     memory_region_new(object, region, NULL, 0, (guint64)backend->size, 0);
     return TRUE;
 }
@@ -111,7 +113,6 @@ Object *memory_backend_new(Vm *vm, const char *id, guint64 size)
     g_autoptr(GError) error = NULL;
 
     backend->size = (int64_t)size;
-    backend->prealloc_threads = vm_config(vm)->cpus.count;
     backend->mapped = true;
     if (!object_complete(object, &error))
         g_error("%s", error->message);

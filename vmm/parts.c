@@ -62,7 +62,7 @@ void parts_set_link(Object *object, const char *property, const char *reference,
     g_ptr_array_add(vm_waiting_links(vm), link);
 }
 
-static void set_waiting_links(Vm *vm)
+void parts_finish(Vm *vm)
 {
     GPtrArray *links = vm_waiting_links(vm);
 
@@ -78,6 +78,19 @@ static void set_waiting_links(Vm *vm)
 
 /* ---- values ---- */
 
+/* "{id}.0" -> "scsi0.0"; a device without an id lends its type's name. */
+static char *with_id(const Object *owner, const char *text)
+{
+    const char *place = strstr(text, "{id}");
+    const char *id;
+
+    if (!place)
+        return g_strdup(text);
+    id = device_id(owner);
+    return g_strdup_printf("%.*s%s%s", (int)(place - text), text, id ? id : class_name(owner->class),
+                           place + strlen("{id}"));
+}
+
 static void set_value(Object *object, const char *name, JsonSlice value, Object *owner)
 {
     g_autofree char *text = json_string_dup(value, NULL);
@@ -85,7 +98,8 @@ static void set_value(Object *object, const char *name, JsonSlice value, Object 
     g_autoptr(GError) error = NULL;
 
     if (text && (*text == '@' || *text == '.' || *text == '/')) {
-        parts_set_link(object, name, text, owner);
+        g_autofree char *reference = owner ? with_id(owner, text) : g_strdup(text);
+        parts_set_link(object, name, reference, owner);
         return;
     }
     if (text && *text == '=') {
@@ -110,23 +124,10 @@ void parts_set_values(Object *object, JsonSlice values, Object *owner)
 
 /* ---- parts of devices ---- */
 
-/* "{id}.0" -> "scsi0.0"; a device without an id lends its type's name. */
-static char *part_name(Object *owner, const PartTemplate *part)
-{
-    const char *place = strstr(part->name, "{id}");
-    const char *id;
-
-    if (!place)
-        return g_strdup(part->name);
-    id = device_id(owner);
-    return g_strdup_printf("%.*s%s%s", (int)(place - part->name), part->name, id ? id : class_name(owner->class),
-                           place + strlen("{id}"));
-}
-
 static gboolean make_part(Object *owner, const PartTemplate *part, GError **error)
 {
     Vm *vm = vm_of(owner);
-    g_autofree char *name = part_name(owner, part);
+    g_autofree char *name = with_id(owner, part->name);
     Class *class = vm_class(vm, part->type);
     Object *object = object_child(owner, name); /* an inner device is there already */
 
@@ -263,5 +264,5 @@ void board_make(Vm *vm, const char *machine_type, const BoardStep *steps)
         while (count-- > 0)
             board_entry(vm, entry);
     }
-    set_waiting_links(vm);
+    parts_finish(vm);
 }

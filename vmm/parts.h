@@ -21,6 +21,9 @@ void parts_set_link(Object *object, const char *property, const char *reference,
 /* Makes the parts that come with a type of device. */
 gboolean parts_make(Object *owner, const DeviceInfo *info, GError **error);
 
+/* Sets the links that wait: all parts that there will be are there. */
+void parts_finish(Vm *vm);
+
 /* What C makes of a board, where the file has {"step": NAME}. */
 typedef struct BoardStep {
     const char *name; /* NULL ends the list */

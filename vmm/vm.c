@@ -15,6 +15,7 @@
 #include "vmm/data.h"
 #include "vmm/devices.h"
 #include "vmm/machine.h"
+#include "vmm/parts.h"
 #include "vmm/types.h"
 #include "vmm/views.h"
 #include "vmm/vm-private.h"
@@ -406,6 +407,7 @@ static gboolean vm_build(Vm *vm, GError **error)
     machine_tick(vm, g_get_real_time() / G_USEC_PER_SEC);
     if (!devices_make(vm, error))
         return FALSE;
+    parts_finish(vm);
     bus_number_all(vm);
     vm->is_up = TRUE;
     vm_disks_changed(vm);

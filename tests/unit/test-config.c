@@ -78,6 +78,16 @@ static void test_lists(void)
     g_assert_cmpuint(none->nics->len, ==, 0);
 }
 
+/* What is passed on stays as it is, but for its blanks. */
+static void test_devices(void)
+{
+    g_autoptr(VmConfig) config = parse("{\"devices\":[ { \"driver\" : \"x\" } ]}");
+    g_autoptr(VmConfig) copy = vm_config_copy(config);
+
+    g_assert_cmpuint(copy->devices->len, ==, 1);
+    g_assert_cmpstr(copy->devices->pdata[0], ==, "{\"driver\":\"x\"}");
+}
+
 static void check_size(const char *json, guint64 expected)
 {
     g_autofree char *text = g_strdup_printf("{\"memory\":%s}", json);
@@ -121,6 +131,7 @@ static void test_errors(void)
     check_error("{\"nics\":[{\"id\":\"n\",\"mac\":\"1:2\"}]}",
                 "1:26: nics[0].mac: must be a MAC address, six pairs of hexadecimal digits with ':' between them, not "
                 "\"1:2\"");
+    check_error("{\"devices\":[{},3]}", "1:16: devices[1]: must be an object, not a number");
     check_error("{\"uuid\":\"x\"}", "1:9: uuid: must be a UUID, not \"x\"");
     check_error("{\"machine\":\"pc\"}", "1:12: machine: must be \"q35\", not \"pc\"");
     check_error("{\"name\":\"a\\u0000b\"}", "1:9: name: must not contain NUL");
@@ -188,6 +199,7 @@ int main(int argc, char **argv)
     g_test_add_func("/config/default", test_default);
     g_test_add_func("/config/all", test_all);
     g_test_add_func("/config/lists", test_lists);
+    g_test_add_func("/config/devices", test_devices);
     g_test_add_func("/config/sizes", test_sizes);
     g_test_add_func("/config/errors", test_errors);
     g_test_add_func("/config/not-json", test_not_json);

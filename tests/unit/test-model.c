@@ -539,6 +539,55 @@ static void test_plug(void)
     g_string_free(events.text, TRUE);
 }
 
+static guint n_plugged;
+
+static void run_plug_all(Vm *vm, Wait *wait G_GNUC_UNUSED, GError **error G_GNUC_UNUSED)
+{
+    g_autoptr(GPtrArray) classes = types_list(vm_types(vm), "device", FALSE);
+
+    for (guint i = 0; i < classes->len; i++) {
+        const char *type = class_name(classes->pdata[i]);
+        g_autofree char *json = g_strdup_printf("{\"driver\":\"%s\",\"id\":\"hot\"}", type);
+        if (!device_add(vm, (JsonSlice){json, strlen(json)}, NULL))
+            continue;
+        n_plugged++;
+        device_del(vm, "hot", NULL);
+        g_assert_null(object_child(vm_peripheral(vm), "hot"));
+    }
+}
+
+/* Whatever a client plugs, the VM goes on. */
+static void test_all_devices(void)
+{
+    g_auto(Model) model = model_new("{}");
+
+    check_value(&model, "/machine/peripheral/rp0/rp0", "child[0]", "!");
+    check_job(&model, run_plug_all, NULL, NULL);
+    g_assert_cmpuint(n_plugged, >, 8);
+    check_value(&model, "/machine/peripheral/rp0/rp0", "realized", "true");
+}
+
+/* Devices of many kinds, as a client would list them. */
+static void test_listed(void)
+{
+    g_auto(Model) model =
+        model_new("{\"disks\":[],\"nics\":[],\"objects\":[{\"qom-type\":\"rng-random\",\"id\":\"r\"}],\"devices\":["
+                  "{\"driver\":\"virtio-rng-pci\",\"id\":\"rng0\",\"rng\":\"r\"},"
+                  "{\"driver\":\"virtio-scsi-pci\",\"id\":\"scsi0\"},{\"driver\":\"scsi-hd\",\"id\":\"hd\"},"
+                  "{\"driver\":\"qemu-xhci\",\"id\":\"usb\"},{\"driver\":\"usb-tablet\",\"id\":\"tablet\"},"
+                  "{\"driver\":\"nvme\",\"id\":\"n\"}]}");
+
+    check_value(&model, "/machine/peripheral/rng0", "rng", "\"/objects/r\"");
+    check_value(&model, "/machine/peripheral/hd", "parent_bus", "\"/machine/peripheral/scsi0/virtio-backend/scsi0.0\"");
+    check_value(&model, "/machine/peripheral/tablet", "parent_bus", "\"/machine/peripheral/usb/usb.0\"");
+    check_value(&model, "/machine/peripheral/usb/usb.0", "hotplug-handler", "\"/machine/peripheral/usb/usb.0\"");
+    check_value(&model, "/machine/peripheral/usb/msix-table[0]", "container",
+                "\"/machine/peripheral/usb/xhci-core/xhci[0]\"");
+    check_value(&model, "/machine/peripheral/n/n", "hotplug-handler", "\"/machine/peripheral/n/n\"");
+    check_no_vm("{\"devices\":[{\"driver\":\"nope\"}]}", "devices[0]: 'nope' is not a valid device model name");
+    check_no_vm("{\"objects\":[{\"qom-type\":\"iothread\"}]}", "objects[0]: Parameter 'id' is missing");
+}
+
 static void test_full_ports(void)
 {
     g_auto(Model) model = model_new("{\"root-ports\":2}");
@@ -755,6 +804,8 @@ int main(int argc, char **argv)
     g_test_add_func("/model/clock", test_clock);
     g_test_add_func("/model/set", test_set);
     g_test_add_func("/model/plug", test_plug);
+    g_test_add_func("/model/all-devices", test_all_devices);
+    g_test_add_func("/model/listed", test_listed);
     g_test_add_func("/model/full-ports", test_full_ports);
     g_test_add_func("/model/objects", test_objects);
     g_test_add_func("/model/run-state", test_run_state);
