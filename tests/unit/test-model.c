@@ -780,7 +780,6 @@ static void test_readers(void)
 {
     g_auto(Model) model = model_new("{}");
     GThread *threads[2];
-    g_autofree char *id = NULL;
 
     for (gsize i = 0; i < G_N_ELEMENTS(threads); i++)
         threads[i] = g_thread_new("crawler", crawl, &model);
