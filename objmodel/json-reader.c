@@ -14,6 +14,8 @@
 #include <stdarg.h>
 #include <string.h>
 
+#include "objmodel/json-scan.h"
+
 G_DEFINE_QUARK(json_error, json_error)
 
 /* Names are remembered by 32-bit offsets. */
@@ -48,8 +50,10 @@ struct JsonReader {
     GString *out;    /* where text is copied to now, or NULL */
     const char *run; /* the text from here on is not yet copied */
 
-    GArray *frames;   /* Frame */
-    GArray *names;    /* Name */
+    Frame *frames; /* the containers that are open, the innermost last */
+    guint depth, frames_size;
+    Name *names; /* of all of them */
+    guint n_names, names_size;
     GString *decoded; /* names that had escapes */
     GString *name;    /* the last name handed out, where it is no part of the text */
     guint64 seed;     /* of the hash: nobody outside can choose names that collide */
@@ -150,35 +154,6 @@ static inline char reader_next_byte(JsonReader *reader)
 }
 
 /* ---- strings ---- */
-
-#define EACH_BYTE(c) (G_GUINT64_CONSTANT(0x0101010101010101) * (c))
-
-/* Returns the first byte that does not simply stand for itself in a string: a quote, a
- * backslash, a control character, one beyond ASCII; or end. Eight bytes at a time; each
- * term sets a byte's high bit where it matches, and possibly those of later bytes, so
- * that the lowest one set is right. */
-static inline const char *string_scan(const char *at, const char *end)
-{
-    while (end - at >= 8) {
-        guint64 word, quote, backslash, special;
-
-        memcpy(&word, at, 8);
-        word = GUINT64_FROM_LE(word);
-        quote = word ^ EACH_BYTE('"');
-        backslash = word ^ EACH_BYTE('\\');
-        special = (word | ((word - EACH_BYTE(0x20)) & ~word) | ((quote - EACH_BYTE(1)) & ~quote) |
-                   ((backslash - EACH_BYTE(1)) & ~backslash)) &
-                  EACH_BYTE(0x80);
-        if (special != 0) {
-            return at + (guint)__builtin_ctzll(special) / 8;
-        }
-        at += 8;
-    }
-    while (at < end && *at >= 0x20 && *at != '"' && *at != '\\') {
-        at++;
-    }
-    return at;
-}
 
 /* Four hex digits; -1 where there are none. */
 static int string_hex4(const char *at, const char *end)
@@ -298,7 +273,7 @@ static gboolean reader_string(JsonReader *reader, gboolean *ret_escapes)
         reader_replace_byte(reader, "\"");
     }
     for (;;) {
-        const char *at = string_scan(reader->at, reader->end);
+        const char *at = json_scan_string(reader->at, reader->end);
 
         if (quote == '\'') {
             const char *single = memchr(reader->at, '\'', (gsize)(at - reader->at));
@@ -335,15 +310,34 @@ static gboolean reader_string(JsonReader *reader, gboolean *ret_escapes)
 /* Up to so many members, comparing with each is quicker than a table. */
 #define FEW_NAMES 16
 
-static guint32 name_hash(guint64 seed, const char *bytes, gsize length)
+static inline guint64 load(const char *bytes, guint n)
 {
-    guint64 hash = seed ^ length, word;
+    guint64 word = 0;
 
-    for (; length > 0; bytes += MIN(length, 8), length -= MIN(length, 8)) {
-        word = 0;
-        memcpy(&word, bytes, MIN(length, 8));
-        hash = (hash ^ word) * G_GUINT64_CONSTANT(0x9E3779B97F4A7C15);
-        hash ^= hash >> 29;
+    memcpy(&word, bytes, n);
+    return word;
+}
+
+static inline guint64 mix(guint64 hash, guint64 word)
+{
+    hash = (hash ^ word) * G_GUINT64_CONSTANT(0x9E3779B97F4A7C15);
+    return hash ^ hash >> 29;
+}
+
+/* Loads of fixed sizes, which overlap where the length is no multiple: names are short. */
+static inline guint32 name_hash(guint64 seed, const char *bytes, gsize length)
+{
+    guint64 hash = seed ^ length;
+
+    if (length >= 8) {
+        for (gsize i = 0; i + 8 < length; i += 8) {
+            hash = mix(hash, load(bytes + i, 8));
+        }
+        hash = mix(hash, load(bytes + length - 8, 8));
+    } else if (length >= 4) {
+        hash = mix(hash, load(bytes, 4) << 32 | load(bytes + length - 4, 4));
+    } else if (length > 0) {
+        hash = mix(hash, load(bytes, 1) << 16 | load(bytes + length / 2, 1) << 8 | load(bytes + length - 1, 1));
     }
     return (guint32)(hash ^ hash >> 32);
 }
@@ -372,8 +366,8 @@ static void table_put(Frame *frame, guint32 hash, guint32 value)
 /* Makes the table anew, twice as large as before. */
 static void table_grow(JsonReader *reader, Frame *frame)
 {
-    const Name *names = &g_array_index(reader->names, Name, frame->first_name);
-    guint n = reader->names->len - frame->first_name;
+    const Name *names = reader->names + frame->first_name;
+    guint n = reader->n_names - frame->first_name;
 
     frame->table_bits = frame->table != NULL ? frame->table_bits + 1 : 6;
     g_free(frame->table);
@@ -385,8 +379,8 @@ static void table_grow(JsonReader *reader, Frame *frame)
 
 static gboolean frame_has_name(const JsonReader *reader, const Frame *frame, const Name *name)
 {
-    const Name *names = (const Name *)(void *)reader->names->data + frame->first_name;
-    guint n = reader->names->len - frame->first_name;
+    const Name *names = reader->names + frame->first_name;
+    guint n = reader->n_names - frame->first_name;
 
     if (frame->table == NULL) {
         for (guint i = 0; i < n; i++) {
@@ -408,7 +402,7 @@ static gboolean frame_has_name(const JsonReader *reader, const Frame *frame, con
 /* Remembers the name that is the string from start to the place. */
 static gboolean reader_add_name(JsonReader *reader, const char *start, gboolean escapes)
 {
-    Frame *frame = &g_array_index(reader->frames, Frame, reader->frames->len - 1);
+    Frame *frame = &reader->frames[reader->depth - 1];
     JsonSlice string = {start, (gsize)(reader->at - start)};
     Name name;
     guint n;
@@ -430,8 +424,12 @@ static gboolean reader_add_name(JsonReader *reader, const char *start, gboolean 
         return reader_fail(reader, start, "the member %s%s is repeated", quoted->str,
                            name.length > QUOTED_MAX ? "..." : "");
     }
-    g_array_append_val(reader->names, name);
-    n = reader->names->len - frame->first_name;
+    if (reader->n_names == reader->names_size) {
+        reader->names_size *= 2;
+        reader->names = g_renew(Name, reader->names, reader->names_size);
+    }
+    reader->names[reader->n_names++] = name;
+    n = reader->n_names - frame->first_name;
     if (frame->table != NULL && n < (1u << frame->table_bits) / 2) {
         table_put(frame, name.hash, n);
     } else if (n > FEW_NAMES) {
@@ -445,16 +443,18 @@ static gboolean reader_add_name(JsonReader *reader, const char *start, gboolean 
 /* Consumes the '{' or '['. */
 static gboolean reader_push(JsonReader *reader, gboolean is_object)
 {
-    Frame frame = {
-        .is_object = is_object,
-        .first_name = reader->names->len,
-        .first_decoded = reader->decoded->len,
-    };
-
-    if (reader->frames->len == JSON_MAX_DEPTH) {
+    if (reader->depth == JSON_MAX_DEPTH) {
         return reader_fail(reader, reader->at, "nested deeper than %d", JSON_MAX_DEPTH);
     }
-    g_array_append_val(reader->frames, frame);
+    if (reader->depth == reader->frames_size) {
+        reader->frames_size *= 2;
+        reader->frames = g_renew(Frame, reader->frames, reader->frames_size);
+    }
+    reader->frames[reader->depth++] = (Frame){
+        .is_object = is_object,
+        .first_name = reader->n_names,
+        .first_decoded = reader->decoded->len,
+    };
     reader->at++;
     return TRUE;
 }
@@ -462,12 +462,16 @@ static gboolean reader_push(JsonReader *reader, gboolean is_object)
 /* Consumes the '}' or ']'. */
 static void reader_pop(JsonReader *reader)
 {
-    Frame *frame = &g_array_index(reader->frames, Frame, reader->frames->len - 1);
+    Frame *frame = &reader->frames[reader->depth - 1];
 
-    g_free(frame->table);
-    g_array_set_size(reader->names, frame->first_name);
-    g_string_truncate(reader->decoded, frame->first_decoded);
-    g_array_set_size(reader->frames, reader->frames->len - 1);
+    if (G_UNLIKELY(frame->table != NULL)) {
+        g_free(frame->table);
+    }
+    if (G_UNLIKELY(reader->decoded->len != frame->first_decoded)) {
+        g_string_truncate(reader->decoded, frame->first_decoded);
+    }
+    reader->n_names = frame->first_name;
+    reader->depth--;
     reader->at++;
 }
 
@@ -475,7 +479,7 @@ static void reader_pop(JsonReader *reader)
  * one is due. FALSE at the container's end, which it consumes, or at an error. */
 static gboolean reader_next_part(JsonReader *reader)
 {
-    Frame *frame = &g_array_index(reader->frames, Frame, reader->frames->len - 1);
+    Frame *frame = &reader->frames[reader->depth - 1];
     char c = reader_next_byte(reader);
 
     if (c == (frame->is_object ? '}' : ']')) {
@@ -635,14 +639,14 @@ static gboolean reader_begin_value(JsonReader *reader)
 /* Consumes one whole value. A loop, so that nesting costs no stack. */
 static gboolean reader_whole_value(JsonReader *reader)
 {
-    guint outer = reader->frames->len;
+    guint outer = reader->depth;
 
     if (!reader_begin_value(reader)) {
         return FALSE;
     }
-    while (reader->frames->len > outer) {
+    while (reader->depth > outer) {
         if (reader_next_part(reader)) {
-            const Frame *frame = &g_array_index(reader->frames, Frame, reader->frames->len - 1);
+            const Frame *frame = &reader->frames[reader->depth - 1];
 
             if ((frame->is_object && (!reader_name(reader) || !reader_colon(reader))) || !reader_begin_value(reader)) {
                 return FALSE;
@@ -664,8 +668,9 @@ JsonReader *json_reader_new(const char *text, gsize length, JsonReaderFlags flag
     reader->end = reader->text + length;
     reader->flags = flags;
     reader->copy = copy;
-    reader->frames = g_array_new(FALSE, FALSE, sizeof(Frame));
-    reader->names = g_array_sized_new(FALSE, FALSE, sizeof(Name), FEW_NAMES);
+    reader->frames_size = reader->names_size = FEW_NAMES;
+    reader->frames = g_new(Frame, reader->frames_size);
+    reader->names = g_new(Name, reader->names_size);
     reader->decoded = g_string_new(NULL);
     reader->name = g_string_new(NULL);
     reader->seed = (guint64)g_random_int() << 32 | g_random_int();
@@ -680,11 +685,11 @@ void json_reader_free(JsonReader *reader)
     if (reader == NULL) {
         return;
     }
-    for (guint i = 0; i < reader->frames->len; i++) {
-        g_free(g_array_index(reader->frames, Frame, i).table);
+    for (guint i = 0; i < reader->depth; i++) {
+        g_free(reader->frames[i].table);
     }
-    g_array_unref(reader->frames);
-    g_array_unref(reader->names);
+    g_free(reader->frames);
+    g_free(reader->names);
     g_string_free(reader->decoded, TRUE);
     g_string_free(reader->name, TRUE);
     g_clear_error(&reader->error);

@@ -4,6 +4,8 @@
 
 #include <string.h>
 
+#include "objmodel/json-scan.h"
+
 /* A buffer that a large message left behind is given back. */
 #define BUFFER_KEEP ((gsize)16 << 10)
 
@@ -257,39 +259,64 @@ static FramerResult framer_end_word(Framer *framer, JsonSlice *ret_message)
     return framer_message(framer, ret_message);
 }
 
+/* The byte at the place. */
+static FramerResult framer_byte(Framer *framer, JsonSlice *ret_message, const char **ret_error)
+{
+    guchar c = (guchar)framer->buffer[framer->at];
+
+    if (framer->state == IN_WORD && !is_word(c)) {
+        return framer_end_word(framer, ret_message); /* the byte is looked at again */
+    }
+    framer->at++;
+    switch (framer->state) {
+    case OUTSIDE:
+        return framer_outside(framer, c, ret_message, ret_error);
+    case IN_STRING:
+    case IN_ESCAPE:
+        return framer_in_string(framer, c, ret_message, ret_error);
+    case RECOVERY:
+        framer->start = framer->at;
+        framer->state = is_control(c) ? OUTSIDE : RECOVERY;
+        return FRAMER_MORE;
+    case IN_WORD:
+    default:
+        return FRAMER_MORE;
+    }
+}
+
+/* Nearly all bytes are in strings, and stand for themselves there. */
+static void framer_skip_plain(Framer *framer)
+{
+    if (framer->state == IN_STRING && framer->quote == '"') {
+        const char *at = framer->buffer + framer->at;
+
+        framer->at += (gsize)(json_scan_string(at, framer->buffer + framer->used) - at);
+    }
+}
+
+static FramerResult framer_check_limits(Framer *framer, const char **ret_error)
+{
+    if (framer->oversize) {
+        framer->start = framer->at; /* nothing of it is kept */
+    } else if (framer->at - framer->start > framer->max_bytes) {
+        return framer_too_large(framer, ret_error, "the message has too many bytes");
+    } else if (framer->tokens > framer->max_tokens) {
+        return framer_too_large(framer, ret_error, "the message has too many tokens");
+    }
+    return FRAMER_MORE;
+}
+
 FramerResult framer_next(Framer *framer, JsonSlice *ret_message, const char **ret_error)
 {
     FramerResult result = FRAMER_MORE;
 
     while (framer->at < framer->used && result == FRAMER_MORE) {
-        guchar c = (guchar)framer->buffer[framer->at];
-
-        if (framer->state == IN_WORD && !is_word(c)) {
-            result = framer_end_word(framer, ret_message);
-            continue;
+        framer_skip_plain(framer);
+        if (framer->at < framer->used) {
+            result = framer_byte(framer, ret_message, ret_error);
         }
-        framer->at++;
-        switch (framer->state) {
-        case OUTSIDE:
-            result = framer_outside(framer, c, ret_message, ret_error);
-            break;
-        case IN_STRING:
-        case IN_ESCAPE:
-            result = framer_in_string(framer, c, ret_message, ret_error);
-            break;
-        case RECOVERY:
-            framer->start = framer->at;
-            framer->state = is_control(c) ? OUTSIDE : RECOVERY;
-            break;
-        case IN_WORD:
-            break;
-        }
-        if (framer->oversize) {
-            framer->start = framer->at; /* nothing of it is kept */
-        } else if (result == FRAMER_MORE && framer->at - framer->start > framer->max_bytes) {
-            result = framer_too_large(framer, ret_error, "the message has too many bytes");
-        } else if (result == FRAMER_MORE && framer->tokens > framer->max_tokens) {
-            result = framer_too_large(framer, ret_error, "the message has too many tokens");
+        if (result == FRAMER_MORE) {
+            result = framer_check_limits(framer, ret_error);
         }
     }
     if (result == FRAMER_MORE && framer->ended && framer->state == IN_WORD) {
