@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+/* Series: sorted where they are printed; every figure is taken from the sorted times. */
 #include "tests/bench/series.h"
 
 #include <stdio.h>

@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: MIT */
+/* The source of fresh-mount: edits are made of nodes and published; what comes from other threads is
+ * handed to the main loop. */
 #include "tests/mount/fresh-source.h"
 
 #include <stdio.h>

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+/* Changing a tree by hand: texts are cut and joined, ancestors made anew. */
 #include "tests/mount/fresh-tree.h"
 
 #include <string.h>
