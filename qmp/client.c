@@ -32,9 +32,10 @@ struct QmpClient {
     guint major, minor, micro;
 
     GString *unsent;
-    guint64 sent;     /* requests so far; the id of the last one */
-    guint64 received; /* replies so far */
-    GString *reply;   /* the text of the last one */
+    guint64 sent;                      /* requests so far; the id of the last one */
+    guint64 received;                  /* replies so far */
+    GString *text;                     /* of the last message's members, compact */
+    JsonSlice qmp, value, problem, id; /* those that it had: QMP, return, error, id */
 
     void (*event)(JsonSlice message, void *opaque);
     void *event_opaque;
@@ -151,17 +152,67 @@ static gboolean client_exchange(QmpClient *client, guint timeout_ms, gboolean *r
 
 /* ---- messages ---- */
 
-/* The next whole message that is no event, as compact text in client->reply. *ret_got FALSE:
- * there is none yet. */
+/* Where a member stands in client->text, while that grows. */
+typedef struct Place {
+    gsize offset, length;
+} Place;
+
+/* Reads a message's members into client->text, in one go: replies can be long. */
+static gboolean client_read_members(QmpClient *client, JsonReader *reader, gboolean *ret_is_event)
+{
+    static const char *const names[] = {"\"QMP\"", "\"return\"", "\"error\"", "\"id\""};
+    JsonSlice *const members[] = {&client->qmp, &client->value, &client->problem, &client->id};
+    Place places[G_N_ELEMENTS(names)] = {{0}};
+    JsonSlice name;
+
+    g_string_truncate(client->text, 0);
+    *ret_is_event = FALSE;
+    if (!json_reader_enter(reader, JSON_OBJECT, "a message")) {
+        return FALSE;
+    }
+    while (json_reader_next_member(reader, &name)) {
+        guint known = 0;
+        gsize offset;
+
+        while (known < G_N_ELEMENTS(names) &&
+               !json_equal_bytes(name, (JsonSlice){names[known], strlen(names[known])})) {
+            known++;
+        }
+        *ret_is_event = *ret_is_event || json_string_is(name, "event");
+        if (!json_reader_value(reader, &offset)) {
+            return FALSE;
+        }
+        if (known < G_N_ELEMENTS(names)) {
+            places[known] = (Place){offset, client->text->len - offset};
+        }
+    }
+    for (guint i = 0; i < G_N_ELEMENTS(names); i++) {
+        *members[i] = (JsonSlice){places[i].length > 0 ? client->text->str + places[i].offset : NULL, places[i].length};
+    }
+    return json_reader_end(reader);
+}
+
+static void client_take_event(QmpClient *client, JsonSlice raw)
+{
+    JsonSlice message;
+    g_autofree char *text = json_compact(raw.text, raw.length, JSON_READER_STRICT, &message.length, NULL);
+
+    message.text = text;
+    if (client->event != NULL) {
+        client->event(message, client->event_opaque);
+    }
+}
+
+/* The next whole message that is no event. *ret_got FALSE: there is none yet. */
 static gboolean client_next_message(QmpClient *client, gboolean *ret_got, GError **error)
 {
-    g_autoptr(GError) syntax = NULL;
     const char *problem;
+    gboolean is_event;
     JsonSlice raw;
 
     for (;;) {
-        g_autofree char *text = NULL;
-        JsonSlice message;
+        g_autoptr(JsonReader) reader = NULL;
+        g_autoptr(GError) syntax = NULL;
 
         switch (framer_next(client->framer, &raw, &problem)) {
         case FRAMER_MORE:
@@ -172,21 +223,16 @@ static gboolean client_next_message(QmpClient *client, gboolean *ret_got, GError
         case FRAMER_MESSAGE:
             break;
         }
-        text = json_compact(raw.text, raw.length, JSON_READER_STRICT, &message.length, &syntax);
-        message.text = text;
-        if (text == NULL || json_kind(message) != JSON_OBJECT) {
-            return client_fail(client, error, G_IO_ERROR_INVALID_DATA, "not QMP: %s",
-                               syntax != NULL ? syntax->message : "a message that is no object");
+        reader = json_reader_new(raw.text, raw.length, JSON_READER_STRICT, client->text);
+        if (!client_read_members(client, reader, &is_event)) {
+            json_reader_propagate(reader, &syntax);
+            return client_fail(client, error, G_IO_ERROR_INVALID_DATA, "not QMP: %s", syntax->message);
         }
-        if (json_member(message, "event").length == 0) {
-            g_string_truncate(client->reply, 0);
-            json_append_slice(client->reply, message);
+        if (!is_event) {
             *ret_got = TRUE;
             return TRUE;
         }
-        if (client->event != NULL) {
-            client->event(message, client->event_opaque);
-        }
+        client_take_event(client, raw);
     }
 }
 
@@ -209,11 +255,6 @@ static gboolean client_wait_message(QmpClient *client, guint timeout_ms, GError 
             return client_fail(client, error, G_IO_ERROR_TIMED_OUT, "no answer within %u ms", timeout_ms);
         }
     }
-}
-
-static JsonSlice client_reply(const QmpClient *client)
-{
-    return (JsonSlice){client->reply->str, client->reply->len};
 }
 
 /* ---- the greeting ---- */
@@ -242,7 +283,7 @@ static JsonSlice member_object(JsonSlice object, const char *name)
 static gboolean client_greet(QmpClient *client, GError **error)
 {
     guint timeout_ms = MIN(client->timeout_ms, GREETING_TIMEOUT_MS);
-    JsonSlice qmp, version, none = {NULL, 0};
+    JsonSlice version, none = {NULL, 0};
 
     do {
         if (!client_wait_message(client, timeout_ms, error)) {
@@ -253,13 +294,12 @@ static gboolean client_greet(QmpClient *client, GError **error)
             }
             return FALSE;
         }
-        qmp = member_object(client_reply(client), "QMP");
-    } while (qmp.length == 0);
-    version = member_object(member_object(qmp, "version"), "qemu");
+    } while (client->qmp.length == 0 || json_kind(client->qmp) != JSON_OBJECT);
+    version = member_object(member_object(client->qmp, "version"), "qemu");
     client->major = version_part(version, "major");
     client->minor = version_part(version, "minor");
     client->micro = version_part(version, "micro");
-    return qmp_client_call(client, "qmp_capabilities", none, &qmp, error);
+    return qmp_client_call(client, "qmp_capabilities", none, &version, error);
 }
 
 QmpClient *qmp_client_new(const char *target, guint timeout_ms, GError **error)
@@ -272,7 +312,7 @@ QmpClient *qmp_client_new(const char *target, guint timeout_ms, GError **error)
     client->framer = framer_new(REPLY_BYTES_MAX);
     client->read_buffer = g_malloc(READ_SIZE);
     client->unsent = g_string_new(NULL);
-    client->reply = g_string_new(NULL);
+    client->text = g_string_new(NULL);
     if (!client_connect(client, error) || !client_greet(client, error)) {
         return NULL;
     }
@@ -290,7 +330,7 @@ void qmp_client_free(QmpClient *client)
     framer_free(client->framer);
     g_free(client->read_buffer);
     g_string_free(client->unsent, TRUE);
-    g_string_free(client->reply, TRUE);
+    g_string_free(client->text, TRUE);
     g_free(client->target);
     g_free(client);
 }
@@ -329,16 +369,13 @@ gboolean qmp_client_send(QmpClient *client, const char *command, JsonSlice argum
  * read, and so about the oldest. */
 static gboolean reply_is_for(const QmpClient *client, guint64 number)
 {
-    JsonSlice id = json_member(client_reply(client), "id");
     guint64 value;
 
-    return id.length == 0 || (json_to_uint64(id, &value) && value == number);
+    return client->id.length == 0 || (json_to_uint64(client->id, &value) && value == number);
 }
 
 gboolean qmp_client_receive(QmpClient *client, JsonSlice *ret_value, GError **error)
 {
-    JsonSlice value;
-
     g_assert(client->received < client->sent);
     do {
         if (!client_wait_message(client, client->timeout_ms, error)) {
@@ -346,12 +383,11 @@ gboolean qmp_client_receive(QmpClient *client, JsonSlice *ret_value, GError **er
         }
     } while (!reply_is_for(client, client->received + 1));
     client->received++;
-    value = json_member(client_reply(client), "return");
-    if (value.length > 0) {
-        *ret_value = value;
+    if (client->value.length > 0) {
+        *ret_value = client->value;
         return TRUE;
     }
-    qmp_error_from(error, json_member(client_reply(client), "error"));
+    qmp_error_from(error, client->problem);
     return FALSE;
 }
 
