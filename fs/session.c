@@ -4,6 +4,7 @@
  * an order in which nobody waits for somebody who is gone.
  */
 #include <errno.h>
+#include <malloc.h>
 #include <poll.h>
 #include <pthread.h>
 #include <signal.h>
@@ -20,6 +21,9 @@
 
 /* Workers: enough for clients that read side by side; none of them ever waits. */
 enum { WORKERS_MAX = 10, WORKERS_IDLE_MAX = 10 };
+
+/* Bytes up to which memory is kept for the next use. */
+enum { MEMORY_KEPT = 4 * 1024 * 1024 };
 
 /* ---- what the mount refuses: nothing in it can be made, removed or renamed ---- */
 
@@ -280,6 +284,14 @@ static void serve_the_rest(Fs *fs)
     free(buffer.mem);
 }
 
+/* What a read of a subtree needs is the same again and again: memory that has been used for it is
+ * kept, for to give it back and get it anew costs more than the rendering. */
+static void keep_memory(void)
+{
+    mallopt(M_MMAP_THRESHOLD, MEMORY_KEPT);
+    mallopt(M_TRIM_THRESHOLD, 2 * MEMORY_KEPT);
+}
+
 /* From a mounted session to one that may be unmounted. */
 static gboolean session_run(Fs *fs, GError **error)
 {
@@ -298,6 +310,7 @@ static gboolean session_run(Fs *fs, GError **error)
 gboolean fs_run(Source *source, const FsOptions *options, GError **error)
 {
     sigset_t signals = ending_signals(), before;
+    keep_memory();
     pthread_sigmask(SIG_BLOCK, &signals, &before);
     g_autoptr(Snapshot) snapshot = snapshots_current(source->snapshots);
     Fs fs = {.source = source,

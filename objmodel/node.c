@@ -417,7 +417,76 @@ void value_append_file(JsonSlice value, GString *out)
     g_string_append_c(out, '\n');
 }
 
-static void children_append_trees(const Node *node, GString *out)
+/* ---- writing a subtree ---- */
+
+static char *put(char *at, const char *bytes, gsize length)
+{
+    if (length > 0) /* bytes of nothing may be NULL */
+        memcpy(at, bytes, length);
+    return at + length;
+}
+
+#define PUT_LITERAL(at, literal) put(at, literal, LENGTH(literal))
+
+/* What stands before a node's children. */
+static char *put_head(char *at, const Node *node)
+{
+    switch (node->kind) {
+    case NODE_OBJECT:
+        at = PUT_LITERAL(at, OBJECT_HEAD);
+        at = put(at, node->json_name.text, node->json_name.length);
+        return PUT_LITERAL(at, OBJECT_CHILDREN);
+    case NODE_LIST:
+        return PUT_LITERAL(at, "[");
+    case NODE_MAP:
+        return PUT_LITERAL(at, "{");
+    case NODE_RECORD:
+        break;
+    }
+    return at;
+}
+
+static const char *closing(const Node *node)
+{
+    return node->kind == NODE_LIST ? "]" : node->kind == NODE_MAP ? "}" : node->kind == NODE_OBJECT ? OBJECT_TAIL : "";
+}
+
+/* A subtree in which nothing moves, to memory that has room for its tree_size. In large trees the
+ * function calls of a GString cost more than the copying. */
+static char *put_tree(char *at, const Node *node)
+{
+    at = put_head(at, node);
+    if (node->kind != NODE_RECORD) {
+        ChildrenIter iter = children_iter(node->children, 0);
+        gboolean first = TRUE;
+        for (const Node *child; (child = children_next(&iter)); first = FALSE) {
+            if (!first)
+                at = PUT_LITERAL(at, ",");
+            at = put_tree(at, child);
+        }
+    }
+    if (node->kind == NODE_OBJECT)
+        at = PUT_LITERAL(at, OBJECT_PROPERTIES);
+    at = put(at, node->text.text, node->text.length);
+    return put(at, closing(node), strlen(closing(node)));
+}
+
+static void append_static_tree(const Node *node, GString *out)
+{
+    gsize before = out->len;
+    g_string_set_size(out, before + node->tree_size);
+    char *end = put_tree(out->str + before, node);
+    g_assert(end == out->str + out->len);
+}
+
+static void append_head(const Node *node, GString *out)
+{
+    gsize before = out->len;
+    g_string_set_size(out, before + LENGTH(OBJECT_HEAD OBJECT_CHILDREN) + node->json_name.length);
+    g_string_truncate(out, (gsize)(put_head(out->str + before, node) - out->str));
+}
+
+static void append_children(const Node *node, GString *out)
 {
     ChildrenIter iter = children_iter(node->children, 0);
     gboolean first = TRUE;
@@ -432,40 +501,22 @@ static void children_append_trees(const Node *node, GString *out)
     }
 }
 
-static void node_append_text(const Node *node, GString *out)
+void node_append_tree(const Node *node, GString *out)
 {
+    if (!node->tree_moving && node->kind != NODE_MAP) {
+        append_static_tree(node, out);
+        return;
+    }
+    append_head(node, out);
+    if (node->kind != NODE_RECORD)
+        append_children(node, out);
+    if (node->kind == NODE_OBJECT)
+        g_string_append_len(out, OBJECT_PROPERTIES, LENGTH(OBJECT_PROPERTIES));
     if (node->sampler)
         node->sampler->fill(node->sampler, out);
     else
         json_append_slice(out, node->text);
-}
-
-void node_append_tree(const Node *node, GString *out)
-{
-    switch (node->kind) {
-    case NODE_OBJECT:
-        g_string_append_len(out, OBJECT_HEAD, LENGTH(OBJECT_HEAD));
-        json_append_slice(out, node->json_name);
-        g_string_append_len(out, OBJECT_CHILDREN, LENGTH(OBJECT_CHILDREN));
-        children_append_trees(node, out);
-        g_string_append_len(out, OBJECT_PROPERTIES, LENGTH(OBJECT_PROPERTIES));
-        node_append_text(node, out);
-        g_string_append_len(out, OBJECT_TAIL, LENGTH(OBJECT_TAIL));
-        break;
-    case NODE_RECORD:
-        node_append_text(node, out);
-        break;
-    case NODE_LIST:
-        g_string_append_c(out, '[');
-        children_append_trees(node, out);
-        g_string_append_c(out, ']');
-        break;
-    case NODE_MAP:
-        g_string_append_c(out, '{');
-        children_append_trees(node, out);
-        g_string_append_c(out, '}');
-        break;
-    }
+    g_string_append(out, closing(node));
 }
 
 gsize node_tree_size(const Node *node)
