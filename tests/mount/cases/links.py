@@ -3,6 +3,7 @@
 """Links: relative, inside the mount, never one to the root that stands for "not set"."""
 
 import errno
+import json
 import os
 import sys
 
@@ -102,6 +103,20 @@ def dangling():
         check(not os.path.isdir(os.path.join(folder, "gone")), "it leads somewhere")
         equal(os.listdir(os.path.join(folder, "ok")), [".tree.json", "type"], "the good one")
         equal(mount.read("qom", ".tree.json"), read_file(dump), "the JSON")
+
+
+@test("attributes of many links, and of links with long names: what is listed can be read, within the kernel's limits")
+def attributes():
+    long = [link(letter * length, "/d") for letter, length in (("l", 200), ("m", 250), ("n", 255), ("o", 300))]
+    many = [link(f"link number {i}", "/d") for i in range(3000)]
+    for links in (long, many):
+        with Mount(write_file(tree(*links))) as mount:
+            path = mount.file("qom", "a", "b")
+            for name in os.listxattr(path):
+                check(os.getxattr(path, name), f"{name} is listed, and empty")
+            first = json.loads(links[0])["name"]
+            equal(os.getxattr(path, f"user.qom.type.{first}"), b"link<x>", "the type of the first link")
+            equal(run("getfattr", "--absolute-names", "-dm-", path).stderr, b"", "what getfattr complains of")
 
 
 @test("ls -lR and grep -r do not follow links, and end")
