@@ -114,7 +114,12 @@ static void open_answer(fuse_req_t req, fuse_ino_t id, struct fuse_file_info *fi
  * error). Parked where the source must be asked. */
 void op_open(fuse_req_t req, fuse_ino_t id, struct fuse_file_info *fi)
 {
-    fetch_then(req, id, fi, SOURCE_PROPERTY, open_answer);
+    Fs *fs = fs_of(req);
+    /* The second OPEN of one open(2): what it needs was fetched for the first. */
+    if (retries_expected(fs->retries, fuse_req_ctx(req)->pid, inode_from_id(fs, id)->ino))
+        open_answer(req, id, fi);
+    else
+        fetch_then(req, id, fi, SOURCE_PROPERTY, open_answer);
 }
 
 /* With the handle's lock held: a moving value read from its start once more is sampled anew,

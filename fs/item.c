@@ -98,6 +98,9 @@ gboolean item_next(ItemIter *iter, Item *ret)
 
 /* ---- content ---- */
 
+/* tar(1) takes a file without bytes as read, and would not report the others. */
+enum { SIZE_OF_UNREADABLE = 1 };
+
 gboolean item_moves(const Item *item)
 {
     return item->kind != ITEM_DIR && item->version == 0;
@@ -129,8 +132,10 @@ gsize item_size(const Item *item)
 {
     g_autoptr(Node) now = NULL;
     g_autoptr(GString) target = NULL;
-    if (item->kind == ITEM_DIR || item_unreadable(item))
+    if (item->kind == ITEM_DIR)
         return 0;
+    if (item_unreadable(item))
+        return SIZE_OF_UNREADABLE;
     if (item->kind == ITEM_FILE)
         return value_file_size(item_value(item, &now));
     if (item->special && item->special->size)

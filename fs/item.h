@@ -48,7 +48,7 @@ gboolean item_next(ItemIter *iter, Item *ret);
 /* Whether its content moves by itself: it is then read past the kernel's cache. */
 gboolean item_moves(const Item *item);
 gboolean item_can_be_written(const Item *item);
-/* Bytes of its content; 0 for directories. */
+/* Bytes of its content; 0 for directories, and something for what cannot be read. */
 gsize item_size(const Item *item);
 /* Its content: what read(2) or readlink(2) give; nothing for directories. */
 void item_append_content(const Item *item, GString *out);

@@ -51,7 +51,7 @@ void op_lookup(fuse_req_t req, fuse_ino_t parent, const char *name)
         lookup_entry(fs, dir, &item, &entry);
         g_autoptr(Snapshot) newest = snapshots_current(fs->snapshots);
         if (try + 1 == TRIES)
-            entry.entry_timeout = entry.attr_timeout = 0;
+            entry.entry_timeout = 0; /* the attributes of a version stay what they are */
         if (newest == snapshot || try + 1 == TRIES) {
             retries_looked_up(fs->retries, fuse_req_ctx(req)->pid, item.ino, node);
             break;
@@ -142,7 +142,9 @@ void op_readlink(fuse_req_t req, fuse_ino_t id)
     g_autoptr(Snapshot) snapshot = snapshots_current(fs->snapshots);
     g_autoptr(GString) target = g_string_new(NULL);
     Item item;
-    if (!inode_item(fs, inode_from_id(fs, id), snapshot, &item) || item.kind != ITEM_LINK) {
+    const Inode *inode = inode_from_id(fs, id);
+    /* The kernel keeps the target for as long as it knows the node id, which is of one version. */
+    if (!inode_item(fs, inode, snapshot, &item) || item.kind != ITEM_LINK || item.version != inode->version) {
         fuse_reply_err(req, ESTALE);
         return;
     }

@@ -10,15 +10,21 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <mntent.h>
+#include <poll.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
 #include <sys/mount.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #define FS_TYPE "fuse.qomfs"
+
+/* Milliseconds after which a mount that has not answered is taken for one that will not. */
+enum { ANSWER_MS = 3000 };
 
 static gboolean fail(GError **error, const char *path, const char *reason)
 {
@@ -82,14 +88,42 @@ static int lock_directory(const char *path)
     return fd;
 }
 
+typedef enum Answer { ANSWER_ALIVE, ANSWER_DEAD, ANSWER_NONE } Answer;
+
+/* Whether the daemon of a mount answers. It may be stopped, and whoever asks it then waits for it:
+ * so a child asks. */
+static Answer ask_mount(const char *path)
+{
+    int ends[2];
+    pid_t child;
+    if (pipe2(ends, O_CLOEXEC) < 0 || (child = fork()) < 0)
+        return ANSWER_NONE;
+    if (child == 0) {
+        struct statvfs fs;
+        char answer = statvfs(path, &fs) < 0 && errno == ENOTCONN ? ANSWER_DEAD : ANSWER_ALIVE;
+        _exit(write(ends[1], &answer, 1) == 1 ? 0 : 1);
+    }
+    char answer = ANSWER_NONE;
+    struct pollfd told = {.fd = ends[0], .events = POLLIN};
+    close(ends[1]);
+    if (poll(&told, 1, ANSWER_MS) <= 0 || read(ends[0], &answer, 1) != 1)
+        answer = ANSWER_NONE;
+    close(ends[0]);
+    kill(child, SIGKILL);
+    waitpid(child, NULL, answer == ANSWER_NONE ? WNOHANG : 0);
+    return (Answer)answer;
+}
+
 /* Clears away a dead mount; refuses a live one. */
 static gboolean check_own_mount(const char *path, GError **error)
 {
-    struct statvfs answer;
     if (!is_own_mount(path))
         return TRUE;
-    if (statvfs(path, &answer) == 0 || errno != ENOTCONN)
+    Answer answer = ask_mount(path);
+    if (answer == ANSWER_ALIVE)
         return fail(error, path, "qomfs is mounted there already");
+    if (answer == ANSWER_NONE)
+        return fail(error, path, "qomfs is mounted there already, and does not answer");
     return clear_dead_mount(path) ||
            fail(error, path, "a qomfs that was killed left its mount there, and it cannot be taken away");
 }

@@ -35,7 +35,7 @@ static const Option option_rows[] = {
     {"debug", 'd', OPTION_FLAG, FIELD(debug), NULL, "log each FUSE request to stderr; implies -f"},
     {"version", 'V', OPTION_FLAG, FIELD(version), NULL, "print the version"},
     {"help", 'h', OPTION_FLAG, FIELD(help), NULL, "print this"},
-    {"qmp", 0, OPTION_TEXT, FIELD(qmp), "PATH", "the companion QMP socket, or 'none' (default: see M/qmp)"},
+    {"qmp", 0, OPTION_TEXT, FIELD(qmp), "PATH", "the companion QMP socket, or 'none'; M/qmp tells"},
     {"ro", 0, OPTION_FLAG, FIELD(read_only), NULL, "nothing can be written (a dump never can)"},
     {"rw", 0, OPTION_FLAG, FIELD(read_write), NULL, "properties can be written (the built-in VM's default)"},
     {"allow_other", 0, OPTION_FLAG, FIELD(allow_other), NULL, "let other users in, as far as modes and owner permit"},

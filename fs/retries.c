@@ -87,6 +87,17 @@ void retries_looked_up(Retries *retries, pid_t thread, guint64 ino, const Node *
     g_mutex_unlock(&retries->lock);
 }
 
+gboolean retries_expected(Retries *retries, pid_t thread, guint64 ino)
+{
+    if (g_atomic_int_get(&retries->count) == 0)
+        return FALSE;
+    Expected key = {.ino = ino, .thread = thread};
+    g_mutex_lock(&retries->lock);
+    gboolean expected = g_hash_table_contains(retries->expected, &key);
+    g_mutex_unlock(&retries->lock);
+    return expected;
+}
+
 gboolean retries_take(Retries *retries, pid_t thread, guint64 ino, Node **ret_dir)
 {
     if (g_atomic_int_get(&retries->count) == 0)

@@ -20,5 +20,7 @@ void retries_free(Retries *retries);
 void retries_expect(Retries *retries, pid_t thread, guint64 ino);
 /* It looks the name up, and finds it in this directory; does nothing if it was not expected. */
 void retries_looked_up(Retries *retries, pid_t thread, guint64 ino, const Node *dir);
+/* Whether the thread is to open this anew. */
+gboolean retries_expected(Retries *retries, pid_t thread, guint64 ino);
 /* It opens. FALSE where it was not expected. *ret_dir: a reference to what was found, or NULL. */
 gboolean retries_take(Retries *retries, pid_t thread, guint64 ino, Node **ret_dir);

@@ -77,6 +77,7 @@ static void op_init(void *userdata, struct fuse_conn_info *connection)
     const Fs *fs = userdata;
     connection->want &=
         ~(unsigned)(FUSE_CAP_WRITEBACK_CACHE | FUSE_CAP_SPLICE_READ | FUSE_CAP_SPLICE_WRITE | FUSE_CAP_SPLICE_MOVE);
+    connection->want |= connection->capable & FUSE_CAP_CACHE_SYMLINKS;
     connection->time_gran = 1;
     if (fs->options->ready)
         fs->options->ready(fs->options->ready_data);
