@@ -101,11 +101,20 @@ static void changing_set(Source *source, const char *path, const char *property,
     g_main_context_invoke(changing->context, change_made, change);
 }
 
+static gboolean loop_quit(gpointer loop)
+{
+    g_main_loop_quit(loop);
+    return G_SOURCE_REMOVE;
+}
+
 static void changing_free(Source *source)
 {
     Changing *changing = (Changing *)source;
     if (changing->thread) {
-        g_main_loop_quit(changing->loop);
+        /* From the loop itself: one that does not run yet would miss it. */
+        g_autoptr(GSource) end = g_idle_source_new();
+        g_source_set_callback(end, loop_quit, changing->loop, NULL);
+        g_source_attach(end, changing->context);
         g_thread_join(changing->thread);
     }
     node_unref(changing->root);
@@ -139,13 +148,13 @@ static Source *changing_new(const char *file_name, const char *path, const char 
     guint64 stamp = snapshots_next_stamp(changing->source.snapshots, 0);
     changing->root = fresh_edit(first->root, path, make_writable, (gpointer)property, stamp);
     dump->ops->free(dump);
-    if (changing->root)
-        snapshots_publish(changing->source.snapshots, changing->root, stamp);
-    else
+    if (!changing->root) {
         g_set_error(error, OBJMODEL_ERROR, OBJMODEL_ERROR_NOT_FOUND, "no object '%s'", path);
-    if (!changing->root)
         changing_free(&changing->source);
-    return changing->root ? &changing->source : NULL;
+        return NULL;
+    }
+    snapshots_publish(changing->source.snapshots, changing->root, stamp);
+    return &changing->source;
 }
 
 static gpointer main_loop(gpointer opaque)

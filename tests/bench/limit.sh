@@ -54,7 +54,7 @@ clean_up()
     rm -rf "$WORK" "$MEMORY"
 }
 trap clean_up EXIT
-trap 'exit 1' INT TERM HUP
+trap 'exit 1' INT TERM HUP PIPE
 
 # mounted NAME COMMAND...: runs a command that mounts on $WORK/NAME, given as its last argument.
 mounted()

@@ -63,17 +63,30 @@ static void mount_end(Mount *mount)
     mount->daemon = 0;
 }
 
-/* Run at exit, so that a failure leaves no mount behind. */
-static void clean_up(void)
+/* Calls nothing that a signal's handler may not. */
+static void leave_nothing(void)
 {
     mount_end(&small);
     mount_end(&large);
     if (small.path)
-        g_rmdir(small.path);
+        rmdir(small.path);
     if (large.path)
-        g_rmdir(large.path);
+        rmdir(large.path);
     if (work_dir)
-        g_rmdir(work_dir);
+        rmdir(work_dir);
+}
+
+static void on_signal(int number)
+{
+    (void)number;
+    leave_nothing();
+    _exit(1);
+}
+
+/* Run at exit, so that a failure leaves no mount behind. */
+static void clean_up(void)
+{
+    leave_nothing();
     g_free(small.path);
     g_free(large.path);
     g_free(work_dir);
@@ -266,6 +279,10 @@ int main(int argc, char **argv)
     }
     qomfs = argv[1];
     atexit(clean_up);
+    signal(SIGINT, on_signal);
+    signal(SIGTERM, on_signal);
+    signal(SIGHUP, on_signal);
+    signal(SIGPIPE, on_signal);
     work_dir = g_dir_make_tmp("scale-bench-XXXXXX", &error);
     if (!work_dir)
         fail("%s", error->message);

@@ -349,12 +349,21 @@ static void fresh_set(Source *source, const char *path, const char *property, Js
     g_main_context_invoke(request->fresh->context, set_requested, request);
 }
 
+static gboolean loop_quit(gpointer loop)
+{
+    g_main_loop_quit(loop);
+    return G_SOURCE_REMOVE;
+}
+
 static void fresh_free(Source *source)
 {
     Fresh *fresh = (Fresh *)source;
     g_autoptr(GError) gone = g_error_new_literal(OBJMODEL_ERROR, OBJMODEL_ERROR_UNAVAILABLE, "it ends");
 
-    g_main_loop_quit(fresh->loop);
+    /* From the loop itself: one that does not run yet would miss it. */
+    g_autoptr(GSource) end = g_idle_source_new();
+    g_source_set_callback(end, loop_quit, fresh->loop, NULL);
+    g_source_attach(end, fresh->context);
     g_thread_join(fresh->thread);
     fresh_storm_end(fresh);
     for (Fetch *fetch; (fetch = g_queue_pop_head(&fresh->fetches));) {
