@@ -54,9 +54,9 @@ static gboolean slot_info_equal(const SlotInfo *a, const SlotInfo *b)
 }
 
 /* Many properties share few types: a type that equals the one before is stored once. */
-static gsize type_size(const SlotInfo *infos, guint i)
+static gboolean type_repeats(const SlotInfo *infos, guint i)
 {
-    return i > 0 && !g_strcmp0(infos[i].type, infos[i - 1].type) ? 0 : string_size(infos[i].type);
+    return i > 0 && !g_strcmp0(infos[i].type, infos[i - 1].type);
 }
 
 static const char *shape_slot_name(guint slot, const void *shape)
@@ -68,8 +68,8 @@ Shape *shape_new(const SlotInfo *infos, guint n)
 {
     gsize strings = 0;
     for (guint i = 0; i < n; i++)
-        strings += string_size(infos[i].name) + type_size(infos, i) + string_size(infos[i].description) +
-                   string_size(infos[i].default_value);
+        strings += string_size(infos[i].name) + (type_repeats(infos, i) ? 0 : string_size(infos[i].type)) +
+                   string_size(infos[i].description) + string_size(infos[i].default_value);
     Shape *shape = g_malloc(sizeof(Shape) + n * sizeof(SlotInfo) + strings);
     g_atomic_ref_count_init(&shape->refs);
     shape->n = n;
@@ -78,7 +78,7 @@ Shape *shape_new(const SlotInfo *infos, guint n)
     for (guint i = 0; i < n; i++) {
         SlotInfo *to = &shape->infos[i];
         to->name = string_store(&at, infos[i].name);
-        to->type = type_size(infos, i) ? string_store(&at, infos[i].type) : i > 0 ? to[-1].type : NULL;
+        to->type = type_repeats(infos, i) ? to[-1].type : string_store(&at, infos[i].type);
         to->description = string_store(&at, infos[i].description);
         to->default_value = string_store(&at, infos[i].default_value);
         to->flags = infos[i].flags;
