@@ -451,6 +451,14 @@ static const char *closing(const Node *node)
     return node->kind == NODE_LIST ? "]" : node->kind == NODE_MAP ? "}" : node->kind == NODE_OBJECT ? OBJECT_TAIL : "";
 }
 
+static char *put_member_name(char *at, const Node *child)
+{
+    g_autoptr(GString) name = g_string_new(NULL);
+    json_append_string(name, child->name, -1);
+    g_string_append_c(name, ':');
+    return put(at, name->str, name->len);
+}
+
 /* A subtree in which nothing moves, to memory that has room for its tree_size. In large trees the
  * function calls of a GString cost more than the copying. */
 static char *put_tree(char *at, const Node *node)
@@ -462,6 +470,8 @@ static char *put_tree(char *at, const Node *node)
         for (const Node *child; (child = children_next(&iter)); first = FALSE) {
             if (!first)
                 at = PUT_LITERAL(at, ",");
+            if (node->kind == NODE_MAP)
+                at = put_member_name(at, child);
             at = put_tree(at, child);
         }
     }
@@ -503,7 +513,7 @@ static void append_children(const Node *node, GString *out)
 
 void node_append_tree(const Node *node, GString *out)
 {
-    if (!node->tree_moving && node->kind != NODE_MAP) {
+    if (!node->tree_moving) {
         append_static_tree(node, out);
         return;
     }
