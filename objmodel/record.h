@@ -20,7 +20,7 @@ guint record_index(JsonSlice text, const RecordLayout *layout, NodeSlot *slots, 
 
 /*
  * A record named `name` (a file name) whose text is `text`, a compact JSON object inside
- * `bytes`. A member of `flatten` that has the name of another one stands as `NAME.2`.
+ * bytes`. Where a member of `flatten` has the name of another one, the later of the two stands as `NAME.2`.
  * sampler (or NULL) writes the whole text anew. previous: as in NodeSpec.
  */
 Node *record_new(const char *name, GBytes *bytes, JsonSlice text, const RecordLayout *layout, Sampler *sampler,
