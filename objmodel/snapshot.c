@@ -85,7 +85,7 @@ void snapshots_publish(Snapshots *snapshots, Node *root, guint64 stamp)
     snapshot->root = node_ref(root);
 
     g_mutex_lock(&snapshots->lock);
-    g_autoptr(Snapshot) before = g_steal_pointer(&snapshots->current);
+    Snapshot *before = g_steal_pointer(&snapshots->current);
     snapshots->current = snapshot_ref(snapshot);
     g_mutex_unlock(&snapshots->lock);
 
@@ -96,6 +96,7 @@ void snapshots_publish(Snapshots *snapshots, Node *root, guint64 stamp)
     }
     g_mutex_unlock(&snapshots->watch_lock);
     snapshot_unref(snapshot);
+    snapshot_unref(before);
 }
 
 /* ---- watchers and waiters ---- */
