@@ -88,7 +88,7 @@ static void inode_release(InodeTable *table, Inode *inode)
     }
 }
 
-Inode *inode_look_up(InodeTable *table, Inode *parent, const Item *item)
+Inode *inode_look_up(InodeTable *table, Inode *parent, const Item *item, gsize size)
 {
     Inode key = {.ino = item->ino, .version = item->version};
     g_mutex_lock(&table->lock);
@@ -100,6 +100,7 @@ Inode *inode_look_up(InodeTable *table, Inode *parent, const Item *item)
                          .kind = item->kind,
                          .parent = parent,
                          .name = g_strdup(item->name),
+                         .size = size,
                          .depth = parent == table->root ? 0 : parent->depth + 1};
         parent->refs++;
         g_hash_table_add(table->inodes, inode);
@@ -183,8 +184,7 @@ gboolean inode_is_open(InodeTable *table, const Inode *inode, gsize *ret_size)
 {
     g_mutex_lock(&table->lock);
     gboolean open = inode->opens > 0;
-    if (open)
-        *ret_size = inode->size;
+    *ret_size = inode->size;
     g_mutex_unlock(&table->lock);
     return open;
 }

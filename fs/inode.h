@@ -24,7 +24,7 @@ struct Inode {
     guint64 lookups; /* references that the kernel holds */
     guint refs;      /* references that we hold: handles, and inodes below */
     guint opens;     /* handles of a file */
-    gsize size;      /* what the kernel was told last; of a moving file, of what was opened last */
+    gsize size;      /* of this version; of a moving file, of what was opened last */
 
     guint64 listed; /* directories: which names (names_stamp) the kernel's cached listing has */
     guint listers;  /* handles of a directory that may add to that listing */
@@ -44,8 +44,8 @@ void inode_table_free(InodeTable *table);
 Inode *inode_from_id(const Fs *fs, fuse_ino_t id);
 fuse_ino_t inode_id(const Fs *fs, const Inode *inode);
 
-/* The inode of an item in a directory, counted as one lookup of the kernel's. */
-Inode *inode_look_up(InodeTable *table, Inode *parent, const Item *item);
+/* The inode of an item of this size in a directory, counted as one lookup of the kernel's. */
+Inode *inode_look_up(InodeTable *table, Inode *parent, const Item *item, gsize size);
 void inode_forget(InodeTable *table, Inode *inode, guint64 lookups);
 
 /* The inode with this number and version if there is one: a new reference, or NULL. */
@@ -55,7 +55,7 @@ void inode_unref(InodeTable *table, Inode *inode);
 /* A handle of a file begins, and ends. `size` of what was opened. */
 void inode_opened(InodeTable *table, OpenHandle *handle, gsize size);
 void inode_closed(InodeTable *table, OpenHandle *handle);
-/* Whether it is open; then the size that was opened last. */
+/* Its size; and whether it is open. */
 gboolean inode_is_open(InodeTable *table, const Inode *inode, gsize *ret_size);
 
 /* A directory is opened to list these names. Returns whether the kernel may cache what it

@@ -21,10 +21,9 @@ static double attr_timeout(const Item *item)
 
 void lookup_entry(Fs *fs, Inode *parent, const Item *item, struct fuse_entry_param *ret)
 {
-    Inode *inode = inode_look_up(fs->inodes, parent, item);
-    *ret = (struct fuse_entry_param){
-        .ino = inode_id(fs, inode), .generation = 1, .attr_timeout = attr_timeout(item), .entry_timeout = FOREVER};
+    *ret = (struct fuse_entry_param){.generation = 1, .attr_timeout = attr_timeout(item), .entry_timeout = FOREVER};
     item_stat(item, &ret->attr);
+    ret->ino = inode_id(fs, inode_look_up(fs->inodes, parent, item, (gsize)ret->attr.st_size));
 }
 
 /* Replies: entry, err (ENOENT).
@@ -77,8 +76,9 @@ void op_forget_multi(fuse_req_t req, size_t count, struct fuse_forget_data *forg
     fuse_reply_none(req);
 }
 
-/* The attributes of an inode by now. Of a file that is open, those of the version that was
- * opened. FALSE where it is gone and not open. */
+/* The attributes of an inode. Those of a version stay what they are, whether it is the newest or
+ * not: the kernel may ask for them at any time between LOOKUP and OPEN. FALSE where what moves, or
+ * a directory, is gone. */
 static gboolean inode_stat(Fs *fs, const Inode *inode, struct stat *ret, double *ret_timeout)
 {
     g_autoptr(Snapshot) snapshot = snapshots_current(fs->snapshots);
@@ -92,20 +92,23 @@ static gboolean inode_stat(Fs *fs, const Inode *inode, struct stat *ret, double 
     gboolean found = inode_item(fs, inode, snapshot, &item);
     gboolean open = inode_is_open(fs->inodes, inode, &size);
     gboolean current = found && item.version == inode->version;
-    if (!current && !open)
-        return FALSE;
-    if (found) {
+    if (current) {
         item_stat(&item, ret);
         *ret_timeout = attr_timeout(&item);
-    } else {
-        *ret = (struct stat){.st_ino = inode->ino,
-                             .st_mode = S_IFREG | fs->source->read_only_mode,
-                             .st_uid = fs->options->uid,
-                             .st_gid = fs->options->gid};
+        if (open && item_moves(&item) && !(item.special && item.special->stream))
+            item_stat_content(size, inode->version, ret);
+        return TRUE;
     }
-    gboolean stream = found && item.special && item.special->stream;
-    if (open && !stream && (!current || item_moves(&item)))
-        item_stat_content(size, inode->version, ret);
+    if (!open && inode->version == 0)
+        return FALSE;
+    *ret = (struct stat){.st_ino = inode->ino,
+                         .st_nlink = 1,
+                         .st_mode = (inode->kind == ITEM_LINK ? S_IFLNK | 0777 : S_IFREG | fs->source->read_only_mode),
+                         .st_uid = fs->options->uid,
+                         .st_gid = fs->options->gid};
+    if (found && item.kind == inode->kind)
+        item_stat(&item, ret); /* the modes of now */
+    item_stat_content(size, inode->version, ret);
     return TRUE;
 }
 
