@@ -16,9 +16,10 @@ SOURCE=$(cd "$(dirname "$0")/.." && pwd)
 # compiler and libraries, FUSE's mount helper, jq for the examples
 BUILD_PACKAGES="gcc libc6-dev meson ninja-build pkg-config libglib2.0-dev libfuse3-dev libcjson-dev fuse3 jq"
 
-# a second compiler with its sanitizers, layout and shell checks, and the tools that mounts are read with
+# a second compiler with its sanitizers, layout and shell checks, the tools that mounts are read with, and
+# a QEMU whose replies ours are compared with
 TEST_PACKAGES="clang libclang-rt-dev clang-format shellcheck python3 git mount util-linux procps
-    attr busybox diffutils file findutils grep less rsync tar"
+    attr busybox diffutils file findutils grep less rsync tar qemu-system-x86"
 
 missing_packages()
 {

@@ -20,7 +20,7 @@ def options(sources):
         yield 'qomfs --help lists no options'
     code = '\n'.join(text for document in documents.values() for text in code_in(document))
     for name in known:
-        if not re.search(rf'(?<![\w-]){re.escape(name)}(?![\w-])', code):
+        if not re.search(rf'(?<!\w)(?:--|(?<!-)){re.escape(name)}(?![\w-])', code):
             yield f'--{name} stands in no document'
     for path, document in documents.items():
         for name in sorted(set(options_in(document)) - set(known)):
