@@ -145,16 +145,20 @@ def small_pieces():
     with Mount(many()) as mount:
         for where, wanted in WANTED.items():
             descriptor = os.open(mount.file("qom", where), os.O_RDONLY | os.O_DIRECTORY)
-            buffer, names = ctypes.create_string_buffer(100), []
+            buffer, names, numbers = ctypes.create_string_buffer(100), [], {}
             while (got := libc.syscall(number, descriptor, buffer, len(buffer))) > 0:
                 at = 0
                 while at < got:
                     entry = Dirent.from_buffer_copy(buffer.raw[at:got].ljust(ctypes.sizeof(Dirent), b"\0"))
                     names.append(entry.name)
+                    numbers[entry.name] = entry.ino
                     at += entry.length
             os.close(descriptor)
             equal(got, 0, "the last getdents64")
             equal(sorted(names), sorted(wanted), f"names in {where}")
+            for name in wanted[2:]:
+                status = os.lstat(os.path.join(os.fsencode(mount.file("qom", where)), name))
+                equal(numbers[name], status.st_ino, f"d_ino of {name!r}, listed before anybody looked it up")
 
 
 @test("ls, find and du of 2,000 entries")

@@ -155,12 +155,14 @@ def debug():
 
 @test("a source of each kind is told by its content, whatever its name")
 def kinds():
-    for name in ("dump.json", "dump", "model.txt", "localhost:5", "-dump", "model"):
+    for name in ("dump.json", "dump", "model.txt", "localhost:5", "-dump", "model", "with,comma,ro", "back\\slash,x",
+                 "with blank", "new\nline", "grün"):
         path = write_file(read_file(DUMP), name)
         point = scratch("point")
         relative = name if not name.startswith("-") else "./" + name
         result = qomfs(relative, point, cwd=os.path.dirname(path))
-        equal((result.returncode, result.stderr), (0, b""), f"the start with {name}")
+        equal((result.returncode, result.stderr), (0, b""), f"the start with {name!r}")
+        equal([source for _, source, _ in mounts_at(point)], [os.fsencode(relative)], "the source in the mount's entry")
         check(read_file(os.path.join(point, "qom", ".tree.json")) == read_file(DUMP), f"{name}: another tree")
         equal(run("fusermount3", "-u", point).returncode, 0, "fusermount3 -u")
 
