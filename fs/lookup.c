@@ -125,15 +125,26 @@ void op_getattr(fuse_req_t req, fuse_ino_t id, struct fuse_file_info *fi)
         fuse_reply_err(req, ESTALE);
 }
 
-/* Replies: attr, err (EPERM, ESTALE).
+/* Whether an inode is of a file that can be written. */
+static gboolean inode_can_be_written(Fs *fs, const Inode *inode)
+{
+    g_autoptr(Snapshot) snapshot = snapshots_current(fs->snapshots);
+    Item item;
+    return inode->kind == ITEM_FILE && inode_item(fs, inode, snapshot, &item) && item_can_be_written(&item);
+}
+
+/* Replies: attr, err (EPERM, EACCES, ESTALE).
  *
- * truncate(2) is answered with the size that is: what `>` truncates is not the value. Times
+ * What `>` and truncate(2) cut is answered with the size that is, for it is not the value. Times
  * may be "set" for the sake of touch(1), and stay as they are. */
 void op_setattr(fuse_req_t req, fuse_ino_t id, struct stat *attr, int to_set, struct fuse_file_info *fi)
 {
     (void)attr;
+    Fs *fs = fs_of(req);
     if (to_set & (FUSE_SET_ATTR_MODE | FUSE_SET_ATTR_UID | FUSE_SET_ATTR_GID))
         fuse_reply_err(req, EPERM);
+    else if ((to_set & FUSE_SET_ATTR_SIZE) && !inode_can_be_written(fs, inode_from_id(fs, id)))
+        fuse_reply_err(req, EACCES);
     else
         op_getattr(req, id, fi);
 }

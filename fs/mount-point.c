@@ -100,7 +100,8 @@ static Answer ask_mount(const char *path)
         return ANSWER_NONE;
     if (child == 0) {
         struct statvfs fs;
-        char answer = statvfs(path, &fs) < 0 && errno == ENOTCONN ? ANSWER_DEAD : ANSWER_ALIVE;
+        char answer =
+            statvfs(path, &fs) < 0 && (errno == ENOTCONN || errno == ECONNABORTED) ? ANSWER_DEAD : ANSWER_ALIVE;
         _exit(write(ends[1], &answer, 1) == 1 ? 0 : 1);
     }
     char answer = ANSWER_NONE;

@@ -75,8 +75,10 @@ static void op_link(fuse_req_t req, fuse_ino_t id, fuse_ino_t new_parent, const 
 static void op_init(void *userdata, struct fuse_conn_info *connection)
 {
     const Fs *fs = userdata;
-    connection->want &=
-        ~(unsigned)(FUSE_CAP_WRITEBACK_CACHE | FUSE_CAP_SPLICE_READ | FUSE_CAP_SPLICE_WRITE | FUSE_CAP_SPLICE_MOVE);
+    /* ATOMIC_O_TRUNC: the kernel would take a file for empty as soon as a writer opens it, and so would
+     * whoever reads it just then. */
+    connection->want &= ~(unsigned)(FUSE_CAP_WRITEBACK_CACHE | FUSE_CAP_ATOMIC_O_TRUNC | FUSE_CAP_SPLICE_READ |
+                                    FUSE_CAP_SPLICE_WRITE | FUSE_CAP_SPLICE_MOVE);
     connection->want |= connection->capable & FUSE_CAP_CACHE_SYMLINKS;
     connection->time_gran = 1;
     if (fs->options->ready)

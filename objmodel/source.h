@@ -28,15 +28,14 @@ typedef struct SourceOps {
     gboolean (*wants_fetch)(Source *source, const char *path, const char *property, SourceScope scope);
     /* Sets a property of an object to a JSON value (compact, checked). NULL: read-only.
      * Done is called when the change is published, or has failed and changed nothing. */
-    void (*set)(Source *source, const char *path, const char *property, JsonSlice value, SourceDone done,
-                void *opaque);
+    void (*set)(Source *source, const char *path, const char *property, JsonSlice value, SourceDone done, void *opaque);
     /* Ends it: no request is under way any more. */
     void (*free)(Source *source);
 } SourceOps;
 
 struct Source {
     const SourceOps *ops;
-    Snapshots *snapshots;  /* has a first one by the time that the source is handed out */
-    guint property_mode;   /* permission bits of a property's file that can be written */
-    guint read_only_mode;  /* of all other files; directories get the x bits added */
+    Snapshots *snapshots; /* has a first one by the time that the source is handed out */
+    guint property_mode;  /* permission bits of a property's file that can be written */
+    guint read_only_mode; /* of all other files; directories get the x bits added */
 };
