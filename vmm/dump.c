@@ -183,6 +183,17 @@ static gboolean read_properties(Loader *loader, Draft *draft)
     return !json_reader_failed(loader->reader);
 }
 
+/* Where the name of the member begins whose value stands at this offset of the text. The name is as it was written,
+ * and may have escapes in it. */
+static gsize value_name(const char *text, const NodeSlot *slot)
+{
+    JsonSlice name = {0}, value;
+    JsonWalk walk = json_walk((JsonSlice){text + slot->entry, slot->value + slot->length - slot->entry});
+    while (json_walk_member(&walk, &name, &value) && value.text != text + slot->value)
+        continue;
+    return (gsize)(name.text - text);
+}
+
 /* Takes the value out of an entry, and its name and the comma before it. */
 static void hide_value(Loader *loader, Draft *draft, guint hidden)
 {
@@ -191,7 +202,7 @@ static void hide_value(Loader *loader, Draft *draft, guint hidden)
     if (!slot->length)
         return;
     char *text = loader->copy->str + draft->text_start;
-    gsize from = slot->value - strlen("\"value\":"), to = slot->value + slot->length;
+    gsize from = value_name(text, slot), to = slot->value + slot->length;
     if (text[from - 1] == ',')
         from--;
     else if (text[to] == ',')
