@@ -7,22 +7,23 @@
 #include "objmodel/error.h"
 #include "objmodel/name.h"
 
-/* Links may point at each other in circles, though no path of a VM does. */
+/* Links may point at each other in circles, or each twice through the one before, though no path of a VM does:
+ * so many are followed in one path, those inside links' own paths included. */
 enum { LINKS_MAX = 64 };
 
-static const Node *resolve_parts(const Node *root, const Node *from, char **parts, guint links);
+static const Node *resolve_parts(const Node *root, const Node *from, char **parts, guint *links);
 
 /* The object that a link points at, or NULL. */
-static const Node *resolve_link(const Node *root, const Node *node, guint slot, guint links)
+static const Node *resolve_link(const Node *root, const Node *node, guint slot, guint *links)
 {
-    if (links >= LINKS_MAX || !node_slot_is_link(node, slot))
+    if (!node_slot_is_link(node, slot) || (*links)++ >= LINKS_MAX)
         return NULL;
     g_autofree char *target = json_string_dup(node_slot_value(node, slot), NULL);
     g_auto(GStrv) parts = g_strsplit(target, "/", 0);
-    return resolve_parts(root, root, parts, links + 1);
+    return resolve_parts(root, root, parts, links);
 }
 
-static const Node *resolve_part(const Node *root, const Node *from, const char *part, guint links)
+static const Node *resolve_part(const Node *root, const Node *from, const char *part, guint *links)
 {
     g_autofree char *name = file_name_encode(part, strlen(part));
     const Node *child = children_find(from->children, name);
@@ -32,7 +33,7 @@ static const Node *resolve_part(const Node *root, const Node *from, const char *
     return slot < 0 ? NULL : resolve_link(root, from, (guint)slot, links);
 }
 
-static const Node *resolve_parts(const Node *root, const Node *from, char **parts, guint links)
+static const Node *resolve_parts(const Node *root, const Node *from, char **parts, guint *links)
 {
     for (; from && *parts; parts++)
         if (**parts)
@@ -49,7 +50,8 @@ typedef struct Search {
 
 static void search_from(Search *search, const Node *from)
 {
-    const Node *found = resolve_parts(search->root, from, search->parts, 0);
+    guint links = 0;
+    const Node *found = resolve_parts(search->root, from, search->parts, &links);
     if (found && search->found)
         search->ambiguous = TRUE;
     if (found)
@@ -63,8 +65,9 @@ const Node *path_resolve(const Node *root, const char *path, GError **error)
 {
     g_auto(GStrv) parts = g_strsplit(path, "/", 0);
     Search search = {.root = root, .parts = parts};
+    guint links = 0;
     if (path[0] == '/')
-        search.found = resolve_parts(root, root, parts, 0);
+        search.found = resolve_parts(root, root, parts, &links);
     else
         search_from(&search, root);
     if (search.ambiguous) {
