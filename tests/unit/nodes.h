@@ -40,9 +40,9 @@ static inline Node *object_node(ShapePool *shapes, const char *name, const Prop 
     g_autoptr(GString) json_name = g_string_new(NULL);
     g_autoptr(GPtrArray) names = g_ptr_array_new_with_free_func(g_free);
     GString *text = g_string_new(NULL);
-    SlotInfo infos[16] = {0};
-    NodeSlot slots[16] = {0};
-    const char *errors[16] = {0};
+    SlotInfo infos[80] = {0};
+    NodeSlot slots[80] = {0};
+    const char *errors[80] = {0};
     gboolean has_errors = FALSE;
     guint n = 0;
 
