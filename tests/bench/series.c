@@ -49,9 +49,26 @@ static double percentile(const Series *series, guint percent)
     return (double)g_array_index(series->ns, guint64, MAX(rank, 1) - 1);
 }
 
+static void series_sort(Series *series)
+{
+    qsort(series->ns->data, series->ns->len, sizeof(guint64), compare_ns);
+}
+
+double series_median(Series *series)
+{
+    series_sort(series);
+    return series->ns->len ? percentile(series, 50) : 0;
+}
+
 static double minimum(const Series *series)
 {
     return (double)g_array_index(series->ns, guint64, 0);
+}
+
+/* With three digits that say something, where it is small. */
+static void print_ratio(double ratio)
+{
+    printf(" %7.*f", ratio < 0.1 ? 4 : 2, ratio);
 }
 
 static void print_text(const Row *row, Series *const *series, guint n)
@@ -68,7 +85,8 @@ static void print_text(const Row *row, Series *const *series, guint n)
                    row->ms ? "ms" : "us");
             if (limit) {
                 double ratio = percentile(s, 50) / percentile(limit, 50);
-                printf("  %6.2f %6.2f", minimum(s) / minimum(limit), ratio);
+                print_ratio(minimum(s) / minimum(limit));
+                print_ratio(ratio);
                 if (i == 0 && row->goal > 0)
                     printf("  goal %.2f: %s", row->goal, ratio <= row->goal ? "reached" : "MISSED");
             }
@@ -118,7 +136,7 @@ static void print_json(const Row *row, Series *const *series, guint n)
 void row_print(const Row *row, Series *const *series, guint n, gboolean json)
 {
     for (guint i = 0; i < n; i++)
-        qsort(series[i]->ns->data, series[i]->ns->len, sizeof(guint64), compare_ns);
+        series_sort(series[i]);
     if (json)
         print_json(row, series, n);
     else

@@ -17,6 +17,8 @@ void series_free(Series *series);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(Series, series_free)
 
 void series_add(Series *series, guint64 ns);
+/* Sorts it; 0 where it is empty. */
+double series_median(Series *series);
 
 /* Nanoseconds on the clock that all measure with. */
 guint64 clock_ns(void);
