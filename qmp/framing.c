@@ -284,14 +284,70 @@ static FramerResult framer_byte(Framer *framer, JsonSlice *ret_message, const ch
     }
 }
 
-/* Nearly all bytes are in strings, and stand for themselves there. */
+/* ---- the quick way ---- */
+
+/* A bracket at the place, where the message goes on after it. FALSE where framer_byte() must see it. */
+static inline gboolean framer_quick_bracket(Framer *framer, char c)
+{
+    guint top = framer->depth - 1;
+    gboolean is_object = c == '{' || c == '}';
+
+    if (c == '{' || c == '[') {
+        return framer->depth < JSON_MAX_DEPTH && framer_open(framer, is_object);
+    }
+    if (top == 0 || (gboolean)(framer->is_object[top / 8] >> top % 8 & 1) != is_object) {
+        return FALSE;
+    }
+    framer->depth = top;
+    return TRUE;
+}
+
+/* What framer_byte() does, for what long messages are made of: within brackets, everything that neither ends the
+ * message nor is wrong. Stops before the first byte that is anything else. */
 static void framer_skip_plain(Framer *framer)
 {
-    if (framer->state == IN_STRING && framer->quote == '"') {
-        const char *at = framer->buffer + framer->at;
+    const char *at = framer->buffer + framer->at, *end = framer->buffer + framer->used;
+    FramerState state = framer->state;
+    gsize tokens = framer->tokens;
 
-        framer->at += (gsize)(json_scan_string(at, framer->buffer + framer->used) - at);
+    if (framer->depth == 0 || framer->oversize || state == IN_ESCAPE || (state == IN_STRING && framer->quote != '"')) {
+        return;
     }
+    while (at < end) {
+        char c = *at;
+
+        if (state == IN_STRING) {
+            at = json_scan_string(at, end);
+            if (at == end || *at != '"') {
+                break;
+            }
+            state = OUTSIDE;
+        } else if (c == '"') {
+            tokens++;
+            state = IN_STRING;
+            framer->quote = '"';
+        } else if (c == ',' || c == ':') {
+            tokens++;
+            state = OUTSIDE;
+        } else if (is_word((guchar)c)) {
+            tokens += state != IN_WORD;
+            state = IN_WORD;
+        } else if (c == '{' || c == '}' || c == '[' || c == ']') {
+            if (!framer_quick_bracket(framer, c)) {
+                break;
+            }
+            tokens++;
+            state = OUTSIDE;
+        } else if (is_space((guchar)c)) {
+            state = OUTSIDE;
+        } else {
+            break;
+        }
+        at++;
+    }
+    framer->at = (gsize)(at - framer->buffer);
+    framer->state = state;
+    framer->tokens = tokens;
 }
 
 static FramerResult framer_check_limits(Framer *framer, const char **ret_error)
