@@ -51,6 +51,12 @@ static void name_append_hash_tail(GString *out, const char *name, gsize length)
     g_string_append_len(out, hex, HASH_DIGITS);
 }
 
+gboolean file_name_is_plain(const char *name, gsize length)
+{
+    return length > 0 && length <= FILE_NAME_MAX && name[0] != '.' && memchr(name, '%', length) == NULL &&
+           memchr(name, '/', length) == NULL && memchr(name, '\0', length) == NULL;
+}
+
 char *file_name_encode(const char *name, gsize length)
 {
     GString *out;

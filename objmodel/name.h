@@ -20,6 +20,8 @@
  * a hash of the whole name: that alone cannot be undone.
  */
 char *file_name_encode(const char *name, gsize length);
+/* Whether the name is its own file name, seen at a glance; some of which it says no are, too. */
+gboolean file_name_is_plain(const char *name, gsize length);
 
 /* The name that gives this file name; NULL where it was shortened, or no name gives it. New
  * memory, terminated by NUL; ret_length may be NULL. */

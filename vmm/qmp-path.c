@@ -17,6 +17,21 @@ void qmp_path_append(GString *json_path, const Node *node)
     g_string_append_len(json_path, node->json_name.text + 1, (gssize)node->json_name.length - 2);
 }
 
+/* Nearly all names are their own file names, and need no memory. */
+static const Node *find_child(const Node *node, const char *name, gsize length)
+{
+    char plain[FILE_NAME_MAX + 1];
+    g_autofree char *encoded = NULL;
+
+    if (file_name_is_plain(name, length)) {
+        memcpy(plain, name, length);
+        plain[length] = '\0';
+    } else {
+        encoded = file_name_encode(name, length);
+    }
+    return children_find(node->children, encoded != NULL ? encoded : plain);
+}
+
 /* Follows an absolute path through children only; NULL where that does not lead on. */
 static const Node *walk_children(const Node *root, const char *path, GString *json_path)
 {
@@ -26,9 +41,7 @@ static const Node *walk_children(const Node *root, const char *path, GString *js
         gsize length = strcspn(path, "/");
 
         if (length > 0) {
-            g_autofree char *name = file_name_encode(path, length);
-
-            node = children_find(node->children, name);
+            node = find_child(node, path, length);
             if (node != NULL && json_path != NULL) {
                 qmp_path_append(json_path, node);
             }

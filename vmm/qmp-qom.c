@@ -273,10 +273,10 @@ static const QmpArg list_getv_args[] = {
     {0},
 };
 
-static gboolean append_one(const Node *root, const char *path, GString *out, GError **error)
+/* json_path: for the object's own path; what it had is overwritten. */
+static gboolean append_one(const Node *root, const char *path, GString *json_path, GString *out, GError **error)
 {
-    g_autoptr(GString) json_path = g_string_new(NULL);
-    const Node *node = qmp_path_resolve(root, path, json_path, error);
+    const Node *node = qmp_path_resolve(root, path, g_string_truncate(json_path, 0), error);
 
     if (node != NULL) {
         append_properties(out, node, json_path);
@@ -284,12 +284,12 @@ static gboolean append_one(const Node *root, const char *path, GString *out, GEr
     return node != NULL;
 }
 
-static gboolean append_many(const Node *root, char *const *paths, GString *out, GError **error)
+static gboolean append_many(const Node *root, char *const *paths, GString *json_path, GString *out, GError **error)
 {
     g_string_append_c(out, '[');
     for (char *const *path = paths; *path != NULL; path++) {
         g_string_append(out, path == paths ? "{\"properties\":" : ",{\"properties\":");
-        if (!append_one(root, *path, out, error)) {
+        if (!append_one(root, *path, json_path, out, error)) {
             return FALSE;
         }
         g_string_append_c(out, '}');
@@ -303,6 +303,7 @@ static void qom_list_get(QmpCall *call, const void *data)
     const ListGetArgs *args = data;
     g_autoptr(Snapshot) snapshot = qmp_context_snapshot(call);
     g_autoptr(GError) error = NULL;
+    g_autoptr(GString) json_path = g_string_new(NULL);
     GString *out = qmp_call_result(call);
     gboolean ok;
 
@@ -310,8 +311,8 @@ static void qom_list_get(QmpCall *call, const void *data)
         qmp_call_fail_new(call, QMP_ERROR, QMP_ERROR_GENERIC, "one of the arguments 'paths' and 'path' must be given");
         return;
     }
-    ok = args->paths != NULL ? append_many(qom_root(snapshot), args->paths, out, &error)
-                             : append_one(qom_root(snapshot), args->path, out, &error);
+    ok = args->paths != NULL ? append_many(qom_root(snapshot), args->paths, json_path, out, &error)
+                             : append_one(qom_root(snapshot), args->path, json_path, out, &error);
     if (ok) {
         qmp_call_return(call);
     } else {

@@ -11,6 +11,9 @@ static void check(const char *name, gsize length, const char *expected)
     gsize back_length;
 
     g_assert_cmpstr(file_name, ==, expected);
+    if (file_name_is_plain(name, length)) {
+        g_assert_cmpmem(file_name, strlen(file_name), name, length);
+    }
     back = file_name_decode(file_name, &back_length);
     g_assert_nonnull(back);
     g_assert_cmpmem(back, back_length, name, length);
@@ -18,6 +21,7 @@ static void check(const char *name, gsize length, const char *expected)
 
 static void test_rules(void)
 {
+    g_assert_true(file_name_is_plain("a b[0]", 6));
     check("type", 4, "type");
     check("a b[0]", 6, "a b[0]");
     check("\\x2f", 4, "\\x2f");
