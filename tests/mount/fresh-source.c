@@ -360,8 +360,10 @@ static void fresh_free(Source *source)
     Fresh *fresh = (Fresh *)source;
     g_autoptr(GError) gone = g_error_new_literal(OBJMODEL_ERROR, OBJMODEL_ERROR_UNAVAILABLE, "it ends");
 
-    /* From the loop itself: one that does not run yet would miss it. */
+    /* From the loop itself: one that does not run yet would miss it. Before a storm, which never
+     * leaves the loop idle. */
     g_autoptr(GSource) end = g_idle_source_new();
+    g_source_set_priority(end, G_PRIORITY_HIGH);
     g_source_set_callback(end, loop_quit, fresh->loop, NULL);
     g_source_attach(end, fresh->context);
     g_thread_join(fresh->thread);
