@@ -203,33 +203,56 @@ static void client_take_event(QmpClient *client, JsonSlice raw)
     }
 }
 
+static gboolean client_read_message(QmpClient *client, JsonSlice raw, gboolean *ret_is_event, GError **error)
+{
+    g_autoptr(JsonReader) reader = json_reader_new(raw.text, raw.length, JSON_READER_STRICT, client->text);
+
+    return client_read_members(client, reader, ret_is_event) || json_reader_propagate(reader, error);
+}
+
+/* Nearly all servers write a message as a line; then its end need not be looked for bracket by bracket. */
+static gboolean client_next_line(QmpClient *client, JsonSlice *ret_raw, gboolean *ret_is_event)
+{
+    if (!framer_line(client->framer, ret_raw) || !client_read_message(client, *ret_raw, ret_is_event, NULL)) {
+        return FALSE;
+    }
+    framer_take_line(client->framer, *ret_raw);
+    return TRUE;
+}
+
+/* *ret_got FALSE: there is no whole message yet. */
+static gboolean client_next_framed(QmpClient *client, JsonSlice *ret_raw, gboolean *ret_is_event, gboolean *ret_got,
+                                   GError **error)
+{
+    g_autoptr(GError) syntax = NULL;
+    const char *problem;
+
+    *ret_got = FALSE;
+    switch (framer_next(client->framer, ret_raw, &problem)) {
+    case FRAMER_MORE:
+        return TRUE;
+    case FRAMER_ERROR:
+        return client_fail(client, error, G_IO_ERROR_INVALID_DATA, "not QMP: %s", problem);
+    case FRAMER_MESSAGE:
+        break;
+    }
+    *ret_got = TRUE;
+    return client_read_message(client, *ret_raw, ret_is_event, &syntax) ||
+           client_fail(client, error, G_IO_ERROR_INVALID_DATA, "not QMP: %s", syntax->message);
+}
+
 /* The next whole message that is no event. *ret_got FALSE: there is none yet. */
 static gboolean client_next_message(QmpClient *client, gboolean *ret_got, GError **error)
 {
-    const char *problem;
     gboolean is_event;
     JsonSlice raw;
 
     for (;;) {
-        g_autoptr(JsonReader) reader = NULL;
-        g_autoptr(GError) syntax = NULL;
-
-        switch (framer_next(client->framer, &raw, &problem)) {
-        case FRAMER_MORE:
-            *ret_got = FALSE;
-            return TRUE;
-        case FRAMER_ERROR:
-            return client_fail(client, error, G_IO_ERROR_INVALID_DATA, "not QMP: %s", problem);
-        case FRAMER_MESSAGE:
-            break;
+        *ret_got = client_next_line(client, &raw, &is_event);
+        if (!*ret_got && !client_next_framed(client, &raw, &is_event, ret_got, error)) {
+            return FALSE;
         }
-        reader = json_reader_new(raw.text, raw.length, JSON_READER_STRICT, client->text);
-        if (!client_read_members(client, reader, &is_event)) {
-            json_reader_propagate(reader, &syntax);
-            return client_fail(client, error, G_IO_ERROR_INVALID_DATA, "not QMP: %s", syntax->message);
-        }
-        if (!is_event) {
-            *ret_got = TRUE;
+        if (!*ret_got || !is_event) {
             return TRUE;
         }
         client_take_event(client, raw);

@@ -380,3 +380,29 @@ FramerResult framer_next(Framer *framer, JsonSlice *ret_message, const char **re
     }
     return result;
 }
+
+/* ---- lines ---- */
+
+gboolean framer_line(const Framer *framer, JsonSlice *ret_line)
+{
+    const char *start = framer->buffer + framer->start, *newline;
+    gsize length;
+
+    if (framer->at != framer->start || framer->state != OUTSIDE || framer->used == framer->start || *start != '{') {
+        return FALSE;
+    }
+    newline = memchr(start, '\n', framer->used - framer->start);
+    if (newline == NULL) {
+        return FALSE;
+    }
+    length = (gsize)(newline - start);
+    length -= length > 0 && start[length - 1] == '\r';
+    *ret_line = (JsonSlice){start, length};
+    return start[length - 1] == '}' && length <= framer->max_bytes;
+}
+
+void framer_take_line(Framer *framer, JsonSlice line)
+{
+    framer->at += line.length;
+    framer_reset(framer);
+}

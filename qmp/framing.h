@@ -42,6 +42,12 @@ typedef enum FramerResult {
 /* *ret_error (for FRAMER_ERROR) is a static string. */
 FramerResult framer_next(Framer *framer, JsonSlice *ret_message, const char **ret_error);
 
+/* A short cut for who reads each message strictly anyway: the line that begins where nothing was looked at yet, as it
+ * stands, where it is held whole and is the shape of a message. Only where it turns out to be JSON it is one: then
+ * framer_take_line() goes on after it, else framer_next() looks at all of it. */
+gboolean framer_line(const Framer *framer, JsonSlice *ret_line);
+void framer_take_line(Framer *framer, JsonSlice line);
+
 /* Bytes that are held and not yet handed out. */
 gsize framer_pending(const Framer *framer);
 /* No more bytes come: a word or number at the end is a message of its own. */

@@ -201,10 +201,33 @@ static void test_random(void)
     }
 }
 
+static void test_lines(void)
+{
+    static const char two[] = "{\"a\":1}\r\n{'b':{}\n}\n";
+    g_autoptr(Framer) framer = framer_new(QMP_MESSAGE_BYTES_MAX);
+    JsonSlice line;
+    const char *problem;
+
+    g_assert_false(framer_line(framer, &line));
+    framer_add(framer, two, 8);
+    g_assert_false(framer_line(framer, &line)); /* its end has not come */
+    framer_add(framer, two + 8, strlen(two) - 8);
+    g_assert_true(framer_line(framer, &line));
+    g_assert_cmpmem(line.text, line.length, "{\"a\":1}", 7);
+    framer_take_line(framer, line);
+    /* What follows is looked at by framer_next(), which passes over the end of the line. A line is one only where
+     * nothing was looked at: here it would be a part of a message. */
+    g_assert_false(framer_line(framer, &line));
+    g_assert_cmpint(framer_next(framer, &line, &problem), ==, FRAMER_MESSAGE);
+    g_assert_cmpmem(line.text, line.length, "{'b':{}\n}", 9);
+    g_assert_false(framer_line(framer, &line));
+}
+
 int main(int argc, char **argv)
 {
     g_test_init(&argc, &argv, NULL);
     g_test_add_func("/framing/messages", test_messages);
+    g_test_add_func("/framing/lines", test_lines);
     g_test_add_func("/framing/scalars", test_scalars);
     g_test_add_func("/framing/incomplete", test_incomplete);
     g_test_add_func("/framing/recovery", test_recovery);
