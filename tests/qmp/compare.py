@@ -5,10 +5,11 @@ have in query-qmp-schema, and the members and types of what both return. Prints 
 
 usage: compare.py SERVE
 
-QEMU is the program that is started: $QEMU, or qemu-system-x86_64 on the PATH. QEMU 11 is the model's own version; what
-an older one does not have yet is in NEWER.
+QEMU is the program that is started: $QEMU, or else each that is found: qemu-system-x86_64 on the PATH, and in folders
+/opt/qemu-*. QEMU 11 is the model's own version; what an older one does not have yet is in NEWER.
 """
 
+import glob
 import os
 import shutil
 import subprocess
@@ -36,6 +37,13 @@ NEWER = (
     'zone_append', 'failed_zone_append', 'invalid_zone_append', 'zone_append_latency_histogram', 'poll-weight',
     'zone_append_latency_ns', 'zone_append_queue_depth', 'drawer-id', 'book-id', 'module-id',
 )
+
+# What else is not the same in QEMU 7.2 and in 11.1, whose schema ours follows.
+OLDER = {
+    'object-add/arg:secret/loaded': 'in 7.2 alone',
+    'query-cpus-fast/ret[]/qom-type': 'came later',
+    'query-status/ret/singlestep': 'in 7.2 alone',
+}
 
 SHAPES = [
     ('query-version', {}),
@@ -80,7 +88,7 @@ class Comparison:
         self.seen = set()
 
     def differ(self, path, what):
-        if path in OURS or (self.is_older and any(word in path for word in NEWER)):
+        if path in OURS or (self.is_older and (path in OLDER or any(word in path for word in NEWER))):
             return
         self.problems.append(f'{path}: {what}')
 
@@ -134,8 +142,13 @@ class Comparison:
         return problems
 
 
-def fits(schema, name, value):
-    """What is wrong with a value of the type, or None."""
+def is_other_version(member):
+    """Whether a member is one of those in which QEMU 7.2 is another."""
+    return any(word in member for word in NEWER) or any(path.endswith('/' + member) for path in OLDER)
+
+
+def fits(schema, name, value, is_older=False):
+    """What is wrong with a value of the type, or None. is_older: between QEMU 7.2 and ours."""
     entry = schema.entries[name]
     if entry['meta-type'] == 'builtin':
         kinds = {'string': str, 'int': int, 'boolean': bool, 'number': (int, float), 'value': object, 'null': type(None)}
@@ -148,7 +161,7 @@ def fits(schema, name, value):
     if entry['meta-type'] == 'array':
         if not isinstance(value, list):
             return f'{value!r} is no list'
-        return next(filter(None, (fits(schema, entry['element-type'], element) for element in value)), None)
+        return next(filter(None, (fits(schema, entry['element-type'], element, is_older) for element in value)), None)
     if not isinstance(value, dict):
         return f'{value!r} is no object'
     members = list(entry['members'])
@@ -157,22 +170,34 @@ def fits(schema, name, value):
             members += schema.entries[variant['type']]['members']
     known = {member['name'] for member in members}
     for extra in set(value) - known:
-        return f'{extra!r} is not declared'
+        if not (is_older and is_other_version(extra)):
+            return f'{extra!r} is not declared'
     for member in members:
         if member['name'] in value:
-            problem = fits(schema, member['type'], value[member['name']])
+            problem = fits(schema, member['type'], value[member['name']], is_older)
             if problem:
                 return f'{member["name"]}: {problem}'
-        elif 'default' not in member:
+        elif 'default' not in member and not (is_older and is_other_version(member['name'])):
             return f'{member["name"]!r} is missing'
     return None
+
+
+def qemus():
+    """The programs to compare with."""
+    if os.environ.get('QEMU'):
+        return [os.environ['QEMU']]
+    found = [shutil.which('qemu-system-x86_64')]
+    # A prefix may hold a system of its own, which only root can enter.
+    if os.geteuid() == 0:
+        found += sorted(glob.glob('/opt/qemu-*/qemu-system-x86_64') + glob.glob('/opt/qemu-*/bin/qemu-system-x86_64'))
+    return [program for program in found if program]
 
 
 class Qemu:
     """A QEMU with some of what the model has."""
 
     def __init__(self, program):
-        self.folder = tempfile.TemporaryDirectory(prefix='qmp-')
+        self.folder = tempfile.TemporaryDirectory(prefix='qmp-', dir='/tmp')
         path = os.path.join(self.folder.name, 'sock')
         self.process = subprocess.Popen(
             [program, '-machine', 'q35', '-display', 'none', '-S', '-object', 'iothread,id=iothread0',
@@ -235,23 +260,31 @@ def check_qemu(results, peer, schema, program):
         for name in sorted(schema.kinds('command', 'event') & theirs.kinds('command', 'event')):
             results.ok(f'{name} as in QEMU {qemu.version["major"]}.{qemu.version["minor"]}', comparison.entry(name))
         for command, arguments in SHAPES:
-            if command not in theirs.entries or is_older:
+            if command not in theirs.entries:
                 continue
-            # What we return, QEMU could have returned: it fits its schema.
-            problem = fits(theirs, theirs.entries[command]['ret-type'], peer.call(command, **arguments))
-            results.ok(f'{command} {arguments or ""} returns what QEMU\'s schema says', [problem] if problem else [])
+            name = f'{command} {arguments or ""}'
+            # What we return, QEMU could have returned: it fits its schema. And the other way round.
+            problem = fits(theirs, theirs.entries[command]['ret-type'], peer.call(command, **arguments), is_older)
+            results.ok(f'{name} returns what QEMU\'s schema says', [problem] if problem else [])
+            try:
+                value = qemu.peer.call(command, **arguments)
+            except RuntimeError as error:
+                results.ok(f'{name} is answered by QEMU', [str(error)])
+                continue
+            problem = fits(schema, schema.entries[command]['ret-type'], value, is_older)
+            results.ok(f'{name} of QEMU returns what our schema says', [problem] if problem else [])
     finally:
         qemu.close()
 
 
-def check(results, server, program):
+def check(results, server, programs):
     peer = Peer(server.path)
     peer.greet()
     schema = Schema(peer.call('query-qmp-schema'))
     check_own(results, peer, schema)
-    if program:
+    for program in programs:
         check_qemu(results, peer, schema, program)
-    else:
+    if not programs:
         results.count += 1
         print(f'ok {results.count} - as in QEMU # SKIP qemu-system-x86_64 is not installed')
     peer.close()
@@ -259,10 +292,10 @@ def check(results, server, program):
 
 def main():
     results = Results()
-    program = os.environ.get('QEMU') or shutil.which('qemu-system-x86_64')
+    programs = qemus()
     server = Server(sys.argv[1])
     try:
-        check(results, server, program)
+        check(results, server, programs)
     finally:
         status = server.close()
     results.ok('the server ends well', [f'status {status}'] if status else [])

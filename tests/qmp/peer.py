@@ -14,7 +14,8 @@ class Server:
     """tests/qmp/serve with a source, at a socket in a folder of its own; ended, and checked, by close()."""
 
     def __init__(self, program, source='model'):
-        self.folder = tempfile.TemporaryDirectory(prefix='qmp-')
+        # In /tmp, which programs of a system of their own see as well.
+        self.folder = tempfile.TemporaryDirectory(prefix='qmp-', dir='/tmp')
         self.path = os.path.join(self.folder.name, 'sock')
         self.process = subprocess.Popen([program, source, self.path], stdin=subprocess.DEVNULL)
         deadline = time.monotonic() + 60

@@ -1,0 +1,283 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""QEMU's own clients against our server: qmp-shell, and the Python package qemu.qmp. Prints TAP.
+
+usage: clients.py SERVE
+
+They are looked for on the PATH (and in this Python), and in the folders /opt/qemu-* ($QEMU_PREFIX names another), where
+`qmp-shell` runs the shell and `enter PROGRAM` any program of that system. Where none is, the tests are skipped.
+"""
+
+import glob
+import importlib.util
+import json
+import os
+import pty
+import select
+import shutil
+import subprocess
+import sys
+import time
+
+from peer import Peer, Server
+
+SERVE = sys.argv[1]
+RNG = '/machine/peripheral/rng7'
+
+# Every command, with arguments where it needs some; in this order, which ends the server.
+COMMANDS = [
+    ('query-version', {}),
+    ('query-commands', {}),
+    ('query-qmp-schema', {}),
+    ('query-status', {}),
+    ('query-name', {}),
+    ('query-uuid', {}),
+    ('query-target', {}),
+    ('query-cpu-definitions', {}),
+    ('query-cpus-fast', {}),
+    ('query-iothreads', {}),
+    ('query-blockstats', {}),
+    ('query-yank', {}),
+    ('qom-list', {'path': '/machine'}),
+    ('qom-get', {'path': '/objects/iothread0', 'property': 'poll-max-ns'}),
+    ('qom-list-get', {'paths': ['/objects/iothread0', '/machine']}),
+    ('qom-list-getv', {'paths': ['/objects/iothread0']}),
+    ('qom-tree-get', {'path': '/objects'}),
+    ('qom-list-types', {'implements': 'iothread'}),
+    ('qom-list-properties', {'typename': 'iothread'}),
+    ('device-list-properties', {'typename': 'virtio-rng-pci'}),
+    ('qom-set', {'path': '/objects/iothread0', 'property': 'poll-max-ns', 'value': 4711}),
+    ('object-add', {'qom-type': 'rng-builtin', 'id': 'source7'}),
+    ('device_add', {'driver': 'virtio-rng-pci', 'id': 'rng7', 'rng': 'source7'}),
+    ('device_del', {'id': 'rng7'}),
+    ('object-del', {'id': 'source7'}),
+    ('stop', {}),
+    ('cont', {}),
+    ('system_reset', {}),
+    ('quit', {}),
+]
+# What these tell. The device's child goes first, as in QEMU.
+EVENTS = [
+    ('DEVICE_DELETED', {'path': f'{RNG}/virtio-backend'}),
+    ('DEVICE_DELETED', {'device': 'rng7', 'path': RNG}),
+    ('STOP', {}),
+    ('RESUME', {}),
+    ('RESET', {'guest': False, 'reason': 'host-qmp-system-reset'}),
+    ('SHUTDOWN', {'guest': False, 'reason': 'host-qmp-quit'}),
+]
+
+# Runs in the client's Python: does what its standard input says, and prints the results and the events.
+PROGRAM = '''
+import asyncio, json, sys
+from qemu.qmp import EventListener, ExecuteError, QMPClient
+
+async def main():
+    path, commands = json.load(sys.stdin)
+    client, listener, results = QMPClient('test'), EventListener(), []
+    client.register_listener(listener)
+    await client.connect(path)
+    for command, arguments in commands:
+        try:
+            results.append({'return': await client.execute(command, arguments)})
+        except ExecuteError as error:
+            results.append({'error': str(error)})
+    await asyncio.sleep(1)
+    events = []
+    while not listener.empty():
+        event = await listener.get()
+        events.append([event['event'], event.get('data', {})])
+    try:
+        await client.disconnect()
+    except EOFError:
+        pass  # the server ended, as it was told
+    json.dump([results, events], sys.stdout)
+
+asyncio.run(main())
+'''
+
+count = failed = 0
+
+
+def ok(condition, name, why=''):
+    global count, failed
+    count += 1
+    failed += not condition
+    print(f'{"" if condition else "not "}ok {count} - {name}', flush=True)
+    if not condition:
+        print('# ' + str(why)[:2000].replace('\n', '\n# '))
+
+
+def skip(name, reason):
+    global count
+    count += 1
+    print(f'ok {count} - {name} # SKIP {reason}', flush=True)
+
+
+def ended_alone(server):
+    """Whether the server ended, well, before anybody made it."""
+    try:
+        return server.process.wait(timeout=30) == 0
+    except subprocess.TimeoutExpired:
+        return False
+
+
+# ---- what there is ----
+
+
+def prefixes():
+    """Folders of QEMU that can be used here."""
+    named = os.environ.get('QEMU_PREFIX')
+    return [named] if named else sorted(glob.glob('/opt/qemu-*'))
+
+
+def works(*command):
+    try:
+        return subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, timeout=60, check=False).returncode == 0
+    except (OSError, subprocess.TimeoutExpired):
+        return False
+
+
+def find_python():
+    """A command that runs a Python with the package."""
+    if importlib.util.find_spec('qemu') and importlib.util.find_spec('qemu.qmp'):
+        return [sys.executable]
+    for prefix in prefixes():
+        for command in [f'{prefix}/enter', 'python3'], [f'{prefix}/bin/python3']:
+            if works(*command, '-c', 'import qemu.qmp'):
+                return command
+    return None
+
+
+def find_shell():
+    for program in [shutil.which('qmp-shell')] + [f'{prefix}/{name}' for prefix in prefixes()
+                                                   for name in ('qmp-shell', 'bin/qmp-shell')]:
+        if program and works(program, '--help'):
+            return program
+    return None
+
+
+# ---- the package ----
+
+
+def test_package(python):
+    name = 'qemu.qmp executes every command'
+    if not python:
+        skip(name, 'the Python package qemu.qmp is not installed')
+        return
+    server = Server(SERVE)
+    peer = Peer(server.path)
+    peer.greet()
+    offered = {command['name'] for command in peer.call('query-commands')} - {'qmp_capabilities'}
+    ok(offered == {command for command, _ in COMMANDS}, 'every command that is offered is tried',
+       offered ^ {command for command, _ in COMMANDS})
+    # What the server says to a client that is ours, before anything changes.
+    wanted = [peer.call(command, **arguments) for command, arguments in COMMANDS[:20]]
+    done = subprocess.run([*python, '-c', PROGRAM], input=json.dumps([server.path, COMMANDS]), capture_output=True,
+                          text=True, timeout=100, check=False)
+    if done.returncode != 0:
+        ok(False, name, done.stderr)
+    else:
+        results, events = json.loads(done.stdout)
+        bad = [(command, result) for (command, _), result in zip(COMMANDS, results) if 'return' not in result]
+        ok(not bad and len(results) == len(COMMANDS), name, bad)
+        differ = [command for (command, _), result, value in zip(COMMANDS, results, wanted)
+                  if result.get('return') != value and not command.startswith('qom-')]
+        ok(not differ, 'its replies are those that others get', differ)
+        ok(results[13] == {'return': wanted[13]} and results[20] == {'return': {}}, 'a property is read and set',
+           [results[13], results[20]])
+        ok(events == [list(event) for event in EVENTS], 'it receives the events in order', events)
+    peer.close()
+    ok(ended_alone(server), 'the server ended by quit')
+    server.close()
+
+
+# ---- the shell ----
+
+
+def shell_line(command, arguments):
+    """A line of qmp-shell's own syntax."""
+    return ' '.join([command] + [f'{name}={value if isinstance(value, str) else json.dumps(value, separators=(",", ":"))}'
+                                 for name, value in arguments.items()])
+
+
+def test_shell_commands(shell):
+    name = 'qmp-shell executes every command'
+    if not shell:
+        skip(name, 'qmp-shell is not installed')
+        return
+    server = Server(SERVE)
+    lines = ''.join(shell_line(command, arguments) + '\n' for command, arguments in COMMANDS)
+    try:
+        done = subprocess.run([shell, server.path], input=lines, capture_output=True, text=True, timeout=100, check=False,
+                              env={**os.environ, 'HOME': server.folder.name})
+        ended = ended_alone(server)
+    finally:
+        server.close()
+    ok('Connected to QEMU 11.1.0' in done.stdout, 'qmp-shell connects', done.stdout + done.stderr)
+    returns = done.stdout.count('"return": ')
+    ok(returns >= len(COMMANDS) and '"error": ' not in done.stdout, name, f'{returns} replies: {done.stdout[-1500:]}')
+    ok('"status": "running"' in done.stdout, 'it shows what it was told', done.stdout[:1500])
+    ok(ended, 'the server ended by its quit')
+
+
+class Terminal:
+    """A program on a terminal of its own."""
+
+    def __init__(self, command, home):
+        self.pid, self.fd = pty.fork()
+        if self.pid == 0:
+            os.environ.update(HOME=home, TERM='dumb')
+            os.execvp(command[0], command)
+        self.text = ''
+
+    def type(self, text):
+        os.write(self.fd, text.encode())
+
+    def wait_for(self, text, timeout=60):
+        """Whether the text is shown after what was waited for before."""
+        deadline = time.monotonic() + timeout
+        while text not in self.text:
+            if not select.select([self.fd], [], [], max(deadline - time.monotonic(), 0))[0]:
+                return False
+            try:
+                self.text += os.read(self.fd, 65536).decode('utf-8', 'replace')
+            except OSError:
+                return False
+        self.text = self.text.split(text, 1)[1]
+        return True
+
+    def close(self):
+        self.type('\x04')
+        self.wait_for('\0never', 5)
+        os.close(self.fd)
+        os.waitpid(self.pid, 0)
+
+
+def test_shell_terminal(shell):
+    name = 'qmp-shell completes a command by Tab'
+    if not shell:
+        skip(name, 'qmp-shell is not installed')
+        return
+    server = Server(SERVE)
+    terminal = Terminal([shell, server.path], server.folder.name)
+    try:
+        terminal.wait_for('(QEMU) ')
+        terminal.type('query-stat\t')
+        ok(terminal.wait_for('query-status'), name, terminal.text)
+        terminal.type('\n')
+        ok(terminal.wait_for('"running": true'), 'what it completed works', terminal.text)
+        terminal.type('stop\n')
+        ok(terminal.wait_for('"return": {}'), 'it stops the VM', terminal.text)
+        terminal.type('\n')  # it shows events at the next prompt
+        ok(terminal.wait_for("STOP"), 'it shows the event', terminal.text)
+    finally:
+        terminal.close()
+        ok(server.close() == 0, 'the server ends well')
+
+
+test_package(find_python())
+SHELL = find_shell()
+test_shell_commands(SHELL)
+test_shell_terminal(SHELL)
+print(f'1..{count}', flush=True)
+sys.exit(1 if failed else 0)
