@@ -104,7 +104,7 @@ mount_vm()
 compile()
 {
     is_configured "$BUILD" || configure "$BUILD" || return
-    meson compile -C "$BUILD" qomfs
+    meson compile -C "$BUILD" qomfs qom
 }
 
 title "1. Packages"

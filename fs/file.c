@@ -46,7 +46,8 @@ static Handle *handle_new(Fs *fs, Inode *inode, const Item *item, const struct f
         handle->poller = poller_new(fs->pollers, &size);
     } else if (item_moves(item) && !item_unreadable(item)) {
         handle->content = content_new(item);
-        size = g_bytes_get_size(handle->content);
+        const char *bytes = g_bytes_get_data(handle->content, &size);
+        inode_sampled(fs->inodes, inode, bytes, size);
     } else {
         size = item_size(item);
     }

@@ -24,6 +24,8 @@ struct Inode {
     guint64 lookups; /* references that the kernel holds */
     guint refs;      /* references that we hold: handles, and inodes below */
     guint opens;     /* handles of a file */
+    guint64 sampled; /* of a moving file: the hash of what was seen last, */
+    guint64 moved;   /* and when that was seen first; 0: nothing was */
     gsize size;      /* of this version; of a moving file, of what was opened last */
 
     guint64 listed; /* directories: which names (names_stamp) the kernel's cached listing has */
@@ -55,8 +57,10 @@ void inode_unref(InodeTable *table, Inode *inode);
 /* A handle of a file begins, and ends. `size` of what was opened. */
 void inode_opened(InodeTable *table, OpenHandle *handle, gsize size);
 void inode_closed(InodeTable *table, OpenHandle *handle);
-/* Its size; and whether it is open. */
-gboolean inode_is_open(InodeTable *table, const Inode *inode, gsize *ret_size);
+/* Its size and when it changed; and whether it is open. */
+gboolean inode_is_open(InodeTable *table, const Inode *inode, gsize *ret_size, guint64 *ret_stamp);
+/* Notes a sample of a moving file. Returns when it was first seen like this: its mtime. */
+guint64 inode_sampled(InodeTable *table, Inode *inode, const char *bytes, gsize length);
 
 /* A directory is opened to list these names. Returns whether the kernel may cache what it
  * reads: not while another handle may add other names to the same listing. *ret_keep: whether

@@ -172,18 +172,12 @@ static void stat_set_time(struct stat *st, struct timespec time)
     st->st_mtim = st->st_ctim = st->st_atim = time;
 }
 
-void item_stat_content(gsize size, guint64 version, struct stat *ret)
+void item_stat_content(gsize size, guint64 stamp, struct stat *ret)
 {
     ret->st_size = (off_t)size;
     ret->st_blocks = (blkcnt_t)((size + 511) / 512);
     ret->st_blksize = 4096;
-    if (version) {
-        stat_set_time(ret, stamp_time(version));
-    } else {
-        struct timespec now;
-        clock_gettime(CLOCK_REALTIME, &now);
-        stat_set_time(ret, now);
-    }
+    stat_set_time(ret, stamp_time(stamp));
 }
 
 static void stat_set_owner(const Fs *fs, mode_t type, guint mode, struct stat *st)
@@ -217,5 +211,6 @@ void item_stat(const Item *item, struct stat *ret)
         gboolean writable = item_can_be_written(item);
         stat_set_owner(fs, S_IFREG, writable ? fs->source->property_mode : fs->source->read_only_mode, ret);
     }
-    item_stat_content(item_size(item), item->version, ret);
+    if (!item_moves(item))
+        item_stat_content(item_size(item), item->version, ret);
 }

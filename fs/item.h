@@ -55,8 +55,8 @@ void item_append_content(const Item *item, GString *out);
 /* Why it cannot be read, as an errno; 0 where it can. */
 int item_unreadable(const Item *item);
 
-/* The attributes of an item, and of a directory itself. */
+/* The attributes of an item (of one that moves, without size and time), and of a directory itself. */
 void item_stat(const Item *item, struct stat *ret);
 void item_stat_dir(const Fs *fs, const Node *dir, struct stat *ret);
-/* The attributes of a file with this content's size and version. */
-void item_stat_content(gsize size, guint64 version, struct stat *ret);
+/* Adds the size of a content and when it changed. */
+void item_stat_content(gsize size, guint64 stamp, struct stat *ret);

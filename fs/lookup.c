@@ -19,11 +19,26 @@ static double attr_timeout(const Item *item)
     return item_moves(item) ? 0 : FOREVER;
 }
 
+/* Size and time of what moves, by what it is just now. */
+static void stat_moving(Fs *fs, Inode *inode, const Item *item, struct stat *ret)
+{
+    if (item->special && item->special->stream) {
+        item_stat_content(item_size(item), event_log_mtime(fs->options->events), ret);
+        return;
+    }
+    g_autoptr(GString) content = g_string_new(NULL);
+    item_append_content(item, content);
+    item_stat_content(content->len, inode_sampled(fs->inodes, inode, content->str, content->len), ret);
+}
+
 void lookup_entry(Fs *fs, Inode *parent, const Item *item, struct fuse_entry_param *ret)
 {
     *ret = (struct fuse_entry_param){.generation = 1, .attr_timeout = attr_timeout(item), .entry_timeout = FOREVER};
     item_stat(item, &ret->attr);
-    ret->ino = inode_id(fs, inode_look_up(fs->inodes, parent, item, (gsize)ret->attr.st_size));
+    Inode *inode = inode_look_up(fs->inodes, parent, item, (gsize)ret->attr.st_size);
+    if (item_moves(item))
+        stat_moving(fs, inode, item, &ret->attr);
+    ret->ino = inode_id(fs, inode);
 }
 
 /* Replies: entry, err (ENOENT).
@@ -79,7 +94,7 @@ void op_forget_multi(fuse_req_t req, size_t count, struct fuse_forget_data *forg
 /* The attributes of an inode. Those of a version stay what they are, whether it is the newest or
  * not: the kernel may ask for them at any time between LOOKUP and OPEN. FALSE where what moves, or
  * a directory, is gone. */
-static gboolean inode_stat(Fs *fs, const Inode *inode, struct stat *ret, double *ret_timeout)
+static gboolean inode_stat(Fs *fs, Inode *inode, struct stat *ret, double *ret_timeout)
 {
     g_autoptr(Snapshot) snapshot = snapshots_current(fs->snapshots);
     *ret_timeout = FOREVER;
@@ -89,14 +104,17 @@ static gboolean inode_stat(Fs *fs, const Inode *inode, struct stat *ret, double 
     }
     Item item;
     gsize size;
+    guint64 stamp;
     gboolean found = inode_item(fs, inode, snapshot, &item);
-    gboolean open = inode_is_open(fs->inodes, inode, &size);
+    gboolean open = inode_is_open(fs->inodes, inode, &size, &stamp);
     gboolean current = found && item.version == inode->version;
     if (current) {
         item_stat(&item, ret);
         *ret_timeout = attr_timeout(&item);
         if (open && item_moves(&item) && !(item.special && item.special->stream))
-            item_stat_content(size, inode->version, ret);
+            item_stat_content(size, stamp, ret); /* what was opened last */
+        else if (item_moves(&item))
+            stat_moving(fs, inode, &item, ret);
         return TRUE;
     }
     if (!open && inode->version == 0)
@@ -108,7 +126,7 @@ static gboolean inode_stat(Fs *fs, const Inode *inode, struct stat *ret, double 
                          .st_gid = fs->options->gid};
     if (found && item.kind == inode->kind)
         item_stat(&item, ret); /* the modes of now */
-    item_stat_content(size, inode->version, ret);
+    item_stat_content(size, stamp, ret);
     return TRUE;
 }
 

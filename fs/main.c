@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* The command: the one place that knows both the VM and the mount. */
-#include <fcntl.h>
+#include <errno.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -8,10 +8,12 @@
 #include <unistd.h>
 
 #include "fs/daemon.h"
+#include "fs/descriptors.h"
 #include "fs/fs.h"
 #include "fs/message.h"
 #include "fs/mount-point.h"
 #include "fs/options.h"
+#include "fs/socket-path.h"
 #include "objmodel/error.h"
 #include "vmm/companion.h"
 #include "vmm/model.h"
@@ -38,28 +40,6 @@ static void block_signals(void)
     sigaddset(&signals, SIGHUP);
     pthread_sigmask(SIG_BLOCK, &signals, NULL);
     signal(SIGPIPE, SIG_IGN);
-}
-
-/* A caller may have closed standard descriptors; what we open must not take their places. */
-static void fill_standard_descriptors(void)
-{
-    int fd;
-    do
-        fd = open("/dev/null", O_RDWR);
-    while (fd >= 0 && fd <= STDERR_FILENO);
-    if (fd > STDERR_FILENO)
-        close(fd);
-}
-
-/* Where the companion socket listens: NULL for nowhere. */
-static char *socket_path(const Options *options)
-{
-    if (options->qmp)
-        return strcmp(options->qmp, "none") ? g_canonicalize_filename(options->qmp, NULL) : NULL;
-    g_autofree char *name = g_strdup_printf("%ld.sock", (long)getpid());
-    const char *runtime = getuid() == 0 ? "/run" : g_getenv("XDG_RUNTIME_DIR");
-    /* Without a directory of his own, a user has no place for a socket that others cannot reach. */
-    return runtime && *runtime == '/' ? g_build_filename(runtime, "qomfs", name, NULL) : NULL;
 }
 
 static void quit(void *opaque)
@@ -92,7 +72,7 @@ static gboolean mount_and_serve(Source *source, const Options *options, MountPoi
 /* The companion socket, and the mount. */
 static gboolean serve(Source *source, const Options *options, MountPoint *mount_point, GError **error)
 {
-    g_autofree char *socket = socket_path(options);
+    g_autofree char *socket = socket_path(options->qmp);
     g_autoptr(EventLog) events = event_log_new(EVENTS_KEPT);
     CompanionOptions with = {.path = socket, .events = events, .quit = quit};
     g_autoptr(Companion) companion = companion_new(source, model_source_vm(source), &with, error);
@@ -113,9 +93,7 @@ static int run(const Options *options)
     g_autoptr(GError) error = NULL;
     gboolean background = !options->foreground && !options->debug;
     MountPoint mount_point;
-    /* What the caller has open is not for a daemon to keep. */
-    if (background)
-        close_range(STDERR_FILENO + 1, ~0U, 0);
+    g_autoptr(GArray) inherited = descriptors_inherited();
     if (!mount_point_prepare(&mount_point, options->mount_point, options->nonempty, &error))
         return fail(error);
     if (background)
@@ -123,6 +101,8 @@ static int run(const Options *options)
     block_signals();
     OpenOptions open = {.secrets = options->secrets, .read_write = options->read_write};
     Source *source = source_open(options->source, &open, &error);
+    if (background)
+        descriptors_close(inherited);
     gboolean ok = source && serve(source, options, &mount_point, &error);
     if (source)
         source->ops->free(source);
@@ -130,23 +110,29 @@ static int run(const Options *options)
     return ok ? EXIT_SUCCESS : fail(error);
 }
 
+static int print(const char *text)
+{
+    if (fputs(text, stdout) >= 0 && fflush(stdout) == 0)
+        return EXIT_SUCCESS;
+    message_print("cannot write to standard output: %s", g_strerror(errno));
+    return STATUS_FAILED;
+}
+
 int main(int argc, char **argv)
 {
     g_auto(Options) options;
     g_autoptr(GError) error = NULL;
-    fill_standard_descriptors();
+    descriptors_fill_standard();
     if (!options_parse(&options, argc, argv, &error)) {
         message_print("%s", error->message);
         return STATUS_USAGE;
     }
     if (options.help) {
         g_autofree char *help = options_help();
-        fputs(help, stdout);
-        return EXIT_SUCCESS;
+        return print(help);
     }
     if (options.version) {
-        puts("qomfs " QOMFS_VERSION);
-        return EXIT_SUCCESS;
+        return print("qomfs " QOMFS_VERSION "\n");
     }
     return run(&options);
 }

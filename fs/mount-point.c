@@ -35,7 +35,12 @@ static gboolean fail(GError **error, const char *path, const char *reason)
 /* The absolute path, without looking at what is mounted on its last component: that may be dead. */
 static char *absolute_path(const char *path, GError **error)
 {
-    g_autofree char *canonical = g_canonicalize_filename(path, NULL);
+    g_autofree char *here = getcwd(NULL, 0);
+    if (path[0] != '/' && !here) {
+        fail(error, path, g_strerror(errno));
+        return NULL;
+    }
+    g_autofree char *canonical = g_canonicalize_filename(path, here);
     g_autofree char *parent = g_path_get_dirname(canonical);
     g_autofree char *base = g_path_get_basename(canonical);
     g_autofree char *link = g_file_read_link(canonical, NULL);

@@ -134,6 +134,7 @@ static gboolean option_apply(const Option *option, const char *value, Options *o
     }
     gboolean ok = option->kind == OPTION_SECONDS ? parse_seconds(value, field)
                                                  : parse_number(value, option->kind == OPTION_OCTAL ? 8 : 10, field);
+    ok = ok && (option->kind != OPTION_OCTAL || *(guint *)field <= 0777);
     return ok || usage_error(error, "option '%s': '%s' is no %s", option->name, value,
                              option->kind == OPTION_SECONDS ? "number of seconds" : "such number");
 }

@@ -4,11 +4,13 @@
  * an order in which nobody waits for somebody who is gone.
  */
 #include <errno.h>
+#include <fcntl.h>
 #include <malloc.h>
 #include <poll.h>
 #include <pthread.h>
 #include <signal.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 #include "fs/inode.h"
@@ -238,12 +240,42 @@ static void libfuse_log(enum fuse_log_level level, const char *format, va_list a
         g_printerr("%s", text);
 }
 
+/* Of a plain user it is fusermount3 that mounts, and that says why it does not, on our stderr: caught
+ * here. Returns what was said in one line, or NULL. */
+static char *mount_quietly(struct fuse_session *session, const char *mount_point, int *ret_result)
+{
+    int caught = memfd_create("fusermount3", MFD_CLOEXEC), before = fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, 0);
+    if (caught >= 0 && before >= 0)
+        dup2(caught, STDERR_FILENO);
+    *ret_result = fuse_session_mount(session, mount_point);
+    if (caught >= 0 && before >= 0)
+        dup2(before, STDERR_FILENO);
+    char said[1024];
+    ssize_t length = caught >= 0 ? pread(caught, said, sizeof(said), 0) : 0;
+    close(before);
+    close(caught);
+    if (length <= 0)
+        return NULL;
+    g_autofree char *text = g_strndup(said, (gsize)length);
+    const char *prefix = "fusermount3: ";
+    return g_strdup(g_strdelimit(g_strstrip(g_str_has_prefix(text, prefix) ? text + strlen(prefix) : text), "\n", ' '));
+}
+
 static gboolean session_mount(struct fuse_session *session, const FsOptions *options, GError **error)
 {
+    g_autofree char *helper = NULL;
+    int result = -1;
     errno = 0;
-    if (session && fuse_session_mount(session, options->mount_point) == 0)
+    if (session && options->debug)
+        result = fuse_session_mount(session, options->mount_point);
+    else if (session)
+        helper = mount_quietly(session, options->mount_point, &result);
+    if (result == 0)
         return TRUE;
-    const char *reason = libfuse_said ? libfuse_said : errno ? g_strerror(errno) : "libfuse gave no reason";
+    const char *reason = helper         ? helper
+                         : libfuse_said ? libfuse_said
+                         : errno        ? g_strerror(errno)
+                                        : "libfuse gave no reason";
     if (g_str_has_prefix(reason, "fuse: "))
         reason += strlen("fuse: ");
     g_set_error(error, G_FILE_ERROR, G_FILE_ERROR_FAILED, "cannot mount on '%s': %s", options->mount_point, reason);

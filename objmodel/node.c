@@ -16,6 +16,9 @@
 #define OBJECT_TAIL "]}"
 #define LENGTH(literal) (sizeof(literal) - 1)
 
+/* Bytes from which on what was rendered of a subtree may be kept. */
+enum { RENDERED_MIN = 4096 };
+
 /* ---- samplers ---- */
 
 Sampler *sampler_ref(Sampler *sampler)
@@ -280,6 +283,7 @@ void node_unref(Node *node)
     shared_unref(node->slot_stamps);
     shared_unref(node->slot_inos);
     shared_unref(node->slot_errors);
+    g_free(node->rendered);
     g_free(node);
 }
 
@@ -459,9 +463,40 @@ static char *put_member_name(char *at, const Node *child)
     return put(at, name->str, name->len);
 }
 
+/* Whether what was rendered of a subtree is kept: it is large, and mostly made of small pieces. */
+static gboolean keeps_rendered(const Node *node)
+{
+    return node->tree_size >= RENDERED_MIN && node->text.length < node->tree_size / 2;
+}
+
+/* A subtree that has just been written for the second time is likely to be wanted again: after a
+ * change somewhere else all of it is copied in one go, instead of piece by piece from all over the memory. */
+static void keep_rendered(const Node *node, const char *tree)
+{
+    Node *mine = (Node *)node;
+    if (g_atomic_int_add(&mine->renders, 1) != 1)
+        return;
+    char *copy = g_memdup2(tree, node->tree_size);
+    g_atomic_pointer_set(&mine->rendered, copy); /* nobody else is the second */
+}
+
+static char *put_tree_anew(char *at, const Node *node);
+
 /* A subtree in which nothing moves, to memory that has room for its tree_size. In large trees the
  * function calls of a GString cost more than the copying. */
 static char *put_tree(char *at, const Node *node)
+{
+    if (!keeps_rendered(node))
+        return put_tree_anew(at, node);
+    const char *rendered = g_atomic_pointer_get(&((Node *)node)->rendered);
+    if (rendered)
+        return put(at, rendered, node->tree_size);
+    char *end = put_tree_anew(at, node);
+    keep_rendered(node, at);
+    return end;
+}
+
+static char *put_tree_anew(char *at, const Node *node)
 {
     at = put_head(at, node);
     if (node->kind != NODE_RECORD) {

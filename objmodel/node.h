@@ -126,6 +126,8 @@ struct Node {
     guint64 *slot_inos;   /* NULL: id + NODE_INOS + slot */
     char **slot_errors;   /* why a slot has no value; NULL: nothing is known */
     guint64 born;
+    char *rendered; /* atomic: the subtree's JSON, tree_size bytes, once it was wanted twice; or NULL */
+    gint renders;   /* atomic: how often it was wanted until then */
 };
 
 /* What a new node is made of; all is borrowed but where it says otherwise. */

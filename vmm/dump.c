@@ -386,6 +386,8 @@ static void saved_vm_clear(SavedVm *saved)
 
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(SavedVm, saved_vm_clear)
 
+static const char *const vm_strings[] = {"name", "uuid", "status", "version"};
+
 static gboolean read_vm(Loader *loader, SavedVm *saved)
 {
     JsonKind kind;
@@ -397,6 +399,14 @@ static gboolean read_vm(Loader *loader, SavedVm *saved)
         return FALSE;
     }
     JsonSlice vm = copy_slice(loader, offset);
+    for (guint i = 0; i < G_N_ELEMENTS(vm_strings); i++) {
+        JsonSlice member = json_member(vm, vm_strings[i]);
+        if (member.text && json_kind(member) != JSON_STRING) {
+            json_reader_fail_at(loader->reader, position, "\"%s\" of \"vm\" must be a string, not %s", vm_strings[i],
+                                json_kind_name(json_kind(member)));
+            return FALSE;
+        }
+    }
     saved_vm_clear(saved);
     *saved = (SavedVm){.name = json_string_dup(json_member(vm, "name"), NULL),
                        .uuid = json_string_dup(json_member(vm, "uuid"), NULL),
