@@ -102,6 +102,13 @@ static gboolean is_known(const Mount *mount, guint64 ino, guint64 version)
     return inode != NULL;
 }
 
+static gboolean is_open(InodeTable *table, const Inode *inode, gsize *ret_size)
+{
+    guint64 stamp;
+
+    return inode_is_open(table, inode, ret_size, &stamp);
+}
+
 /* ---- counting ---- */
 
 static void test_root(void)
@@ -219,21 +226,52 @@ static void test_handles(void)
     guint64 ino = file->ino;
     File one = {.handle = {.inode = file, .free = file_free}}, two = one;
     gsize size = 0;
+    guint64 stamp;
 
-    g_assert_false(inode_is_open(table, file, &size));
+    g_assert_false(inode_is_open(table, file, &size, &stamp));
     inode_opened(table, &one.handle, 10);
-    g_assert_true(inode_is_open(table, file, &size));
+    g_assert_true(inode_is_open(table, file, &size, &stamp));
     g_assert_cmpuint(size, ==, 10);
     inode_opened(table, &two.handle, 20);
-    g_assert_true(inode_is_open(table, file, &size));
+    g_assert_true(inode_is_open(table, file, &size, &stamp));
     g_assert_cmpuint(size, ==, 20); /* the last one's */
     inode_forget(table, file, 1);
     inode_forget(table, qom, 1);
     inode_closed(table, &one.handle);
-    g_assert_true(inode_is_open(table, file, &size));
+    g_assert_true(inode_is_open(table, file, &size, &stamp));
     g_assert_cmpuint(size, ==, 20);
     inode_closed(table, &two.handle); /* nobody holds it any more */
     g_assert_false(is_known(mount, ino, STAMP));
+}
+
+/* When the content that is shown changed: of a version, its own time; of what moves, when it was first seen so. */
+static void test_samples(void)
+{
+    g_autoptr(Mount) mount = mount_new();
+    InodeTable *table = mount->fs.inodes;
+    Inode *file = walk(mount, mount->first, "qom/file");
+    Item clock = {.fs = &mount->fs, .kind = ITEM_FILE, .ino = file->ino + 1000, .name = "clock"};
+    Inode *moving = inode_look_up(table, file->parent, &clock, 3);
+    gsize size;
+    guint64 stamp;
+
+    inode_is_open(table, file, &size, &stamp);
+    g_assert_cmpuint(stamp, ==, STAMP);
+    inode_is_open(table, moving, &size, &stamp);
+    g_assert_cmpuint(stamp, ==, 0); /* nothing was seen yet */
+    guint64 first = inode_sampled(table, moving, "123456789", 9);
+    g_assert_cmpuint(first, >, 0);
+    g_assert_cmpuint(inode_sampled(table, moving, "123456789", 9), ==, first);
+    inode_is_open(table, moving, &size, &stamp);
+    g_assert_cmpuint(stamp, ==, first);
+    /* Each byte counts, the length too. */
+    guint64 last = first;
+    static const char *const others[] = {"223456789", "123456780", "12345678", "123456789", "", "\1"};
+    for (guint i = 0; i < G_N_ELEMENTS(others); i++) {
+        guint64 next = inode_sampled(table, moving, others[i], strlen(others[i]));
+        g_assert_cmpuint(next, >, last);
+        last = next;
+    }
 }
 
 static void test_free_handles(void)
@@ -370,9 +408,10 @@ static gpointer look_up_often(gpointer opaque)
         Inode *disk = file->parent, *machine = disk->parent, *qom = machine->parent;
         File handle = {.handle = {.inode = file, .free = file_free}};
         gsize size;
+        guint64 stamp;
         inode_opened(table, &handle.handle, 2);
         inode_forget(table, file, 1);
-        g_assert_true(inode_is_open(table, file, &size));
+        g_assert_true(inode_is_open(table, file, &size, &stamp));
         inode_forget(table, qom, 1);
         inode_forget(table, disk, 1);
         inode_forget(table, machine, 1);
@@ -403,6 +442,7 @@ int main(int argc, char **argv)
     g_test_add_func("/inode/forget-too-much", test_forget_too_much);
     g_test_add_func("/inode/refs", test_refs);
     g_test_add_func("/inode/handles", test_handles);
+    g_test_add_func("/inode/samples", test_samples);
     g_test_add_func("/inode/free-handles", test_free_handles);
     g_test_add_func("/inode/listings", test_listings);
     g_test_add_func("/inode/depth", test_depth);
