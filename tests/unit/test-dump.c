@@ -357,6 +357,7 @@ static void test_errors(void)
         {"{\"qom\":{\"name\":\"/\",\"children\":[],\"properties\":[]},\n\"cpu-definitions\":[1]}",
          "2:20: an element of \"cpu-definitions\" must be an object, not a number"},
         {"{\"qom\":[],\n\"blockstats\":{}}", "2:14: \"blockstats\" must be an array, not an object"},
+        {"{\"qom\":[],\"vm\":\n{\"uuid\":\"\",\"name\":1}}", "2:1: \"name\" of \"vm\" must be a string, not a number"},
         {"{\"qom\":[],\"vm\":\n[]}", "2:1: \"vm\" must be an object, not an array"},
         {"{\"name\":\"/\",\"children\":[],\"properties\":[],\"name\":\"/\"}", "1:43: the member \"name\" is repeated"},
         {"{\"name\":\"/\",\"children\":[],\"properties\":[]} x", "1:44: the end of the text expected, not 'x'"},

@@ -395,6 +395,53 @@ static void test_large_trees(void)
     g_assert_cmpuint(out->len, ==, node_tree_size(list));
 }
 
+/* What was written is kept where it is large: written again, and in a tree around it, it is the same. */
+static gpointer write_often(gpointer opaque)
+{
+    const Node *node = opaque;
+    g_autoptr(GString) first = g_string_new(NULL);
+
+    node_append_tree(node, first);
+    for (guint i = 0; i < 20; i++) {
+        g_autoptr(GString) again = g_string_new("x");
+        node_append_tree(node, again);
+        g_assert_cmpstr(again->str + 1, ==, first->str);
+        g_assert_cmpuint(first->len, ==, node_tree_size(node));
+    }
+    return NULL;
+}
+
+static void test_written_again(void)
+{
+    static const char leaf_tree[] = "{\"name\":\"n\",\"children\":[],\"properties\":[]}";
+    g_autoptr(GString) expected = g_string_new("{\"name\":\"big\",\"children\":[");
+    GThread *threads[3];
+    Node *leaves[300];
+
+    for (guint i = 0; i < G_N_ELEMENTS(leaves); i++) {
+        leaves[i] = leaf("n");
+        g_string_append_printf(expected, "%s%s", i ? "," : "", leaf_tree);
+    }
+    g_string_append(expected, "],\"properties\":[]}");
+    g_autoptr(Children) children = children_new(leaves, G_N_ELEMENTS(leaves));
+    for (guint i = 0; i < G_N_ELEMENTS(leaves); i++)
+        node_unref(leaves[i]);
+    g_autoptr(Node) big = object_node(shapes, "big", NULL, children, NULL, NULL, 1);
+    for (guint i = 0; i < 4; i++)
+        check_tree(big, expected->str);
+    g_autoptr(Node) around = container(NODE_LIST, "l", children_of(leaf("n"), node_ref(big), NULL));
+    g_autofree char *all = g_strdup_printf("[%s,%s]", leaf_tree, expected->str);
+    for (guint i = 0; i < 4; i++)
+        check_tree(around, all);
+
+    /* The first to write it are several at once. */
+    g_autoptr(Node) fresh = object_node(shapes, "fresh", NULL, children, NULL, NULL, 1);
+    for (guint i = 0; i < G_N_ELEMENTS(threads); i++)
+        threads[i] = g_thread_new("writer", write_often, fresh);
+    for (guint i = 0; i < G_N_ELEMENTS(threads); i++)
+        g_thread_join(threads[i]);
+}
+
 /* ---- samplers ---- */
 
 typedef struct Clock {
@@ -567,6 +614,7 @@ int main(int argc, char **argv)
     g_test_add_func("/node/trees", test_trees);
     g_test_add_func("/node/root-name", test_root_name);
     g_test_add_func("/node/large-trees", test_large_trees);
+    g_test_add_func("/node/written-again", test_written_again);
     g_test_add_func("/node/sample", test_sample);
     g_test_add_func("/node/sampler-versions", test_sampler_versions);
     g_test_add_func("/node/sample-from-threads", test_sample_from_threads);

@@ -132,8 +132,7 @@ static void test_values(void)
         "/mnt --qmp=/run/s --uid=7 --gid=8 --umask=027 --timeout=2.5 --ttl=0",
         "-o qmp=/run/s,uid=7,gid=8,umask=027,timeout=2.5,ttl=0 /mnt",
         "-oqmp=/run/s -o uid=7,gid=8 /mnt -o umask=27 --timeout=2.5 -o ttl=0.0",
-        "/mnt --qmp=/else --qmp=/run/s -o uid=1,uid=7 --gid=1 -o gid=8 --umask=0 --umask=27 --timeout=9 "
-        "--timeout=2.5 --ttl=8 --ttl=0",
+        "--qmp=/else --uid=1 --umask=0 --ttl=8 -o gid=1 /mnt -o qmp=/run/s,uid=7,gid=8,umask=27,timeout=2.5,ttl=0",
     };
 
     for (guint i = 0; i < G_N_ELEMENTS(forms); i++) {
@@ -155,9 +154,9 @@ static void test_bad_values(void)
 {
     static const char *const names[] = {"qmp", "uid", "gid", "umask", "timeout", "ttl"};
     static const char *const bad[] = {
-        "uid=x",        "uid=-1",      "uid=+1",      "uid=1.5",  "uid=0x10",     "uid=4294967295", "uid=99999999999",
-        "gid=root",     "umask=8",     "umask=0x1",   "umask=-1", "timeout=x",    "timeout=-1",     "timeout=1s",
-        "timeout=1,5x", "timeout=nan", "timeout=inf", "ttl=1e99", "ttl=infinity",
+        "uid=x",      "uid=-1",     "uid=+1",       "uid=1.5",     "uid=0x10",    "uid=4294967295", "uid=99999999999",
+        "gid=root",   "umask=8",    "umask=0x1",    "umask=1000",  "umask=7777",  "umask=-1",       "timeout=x",
+        "timeout=-1", "timeout=1s", "timeout=1,5x", "timeout=nan", "timeout=inf", "ttl=1e99",       "ttl=infinity",
     };
 
     for (guint i = 0; i < G_N_ELEMENTS(names); i++) {
