@@ -33,6 +33,7 @@
 /* How much is read from a client, and sent to it, at once. */
 #define READ_SIZE ((gsize)256 << 10)
 #define WRITE_PIECES 64
+#define WRITE_SIZE ((gsize)1 << 20)
 /* Requests that a client has sent and that were not handled yet: no more is read then. */
 #define PENDING_MAX (QMP_MESSAGE_BYTES_MAX + READ_SIZE)
 /* Descriptors for as many clients as there may be, and for the mount. */
@@ -200,13 +201,13 @@ static gboolean client_read(Client *client)
     return FALSE;
 }
 
-/* Sends what the socket takes. */
+/* Sends what the socket takes, to one that reads as quickly as we write only a part of what there is. */
 static void client_write(Client *client)
 {
     struct iovec pieces[WRITE_PIECES];
-    gsize unsent;
+    gsize sent = 0;
 
-    while (!client->dead && (unsent = qmp_session_unsent(client->session)) > 0) {
+    while (!client->dead && sent < WRITE_SIZE && qmp_session_unsent(client->session) > 0) {
         struct msghdr message = {.msg_iov = pieces};
         gssize n;
 
@@ -214,6 +215,7 @@ static void client_write(Client *client)
         n = sendmsg(client->fd, &message, MSG_NOSIGNAL | MSG_DONTWAIT);
         if (n >= 0) {
             qmp_session_sent(client->session, (gsize)n);
+            sent += (gsize)n;
         } else if (errno == EAGAIN) {
             break;
         } else if (errno != EINTR) {

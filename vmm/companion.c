@@ -205,6 +205,8 @@ Companion *companion_new(Source *source, Vm *vm, const CompanionOptions *options
 
 void companion_start(Companion *companion)
 {
+    /* After a daemon's fork: it may start a thread. */
+    companion->context.workers = qmp_workers_new();
     qmp_server_start(companion->server);
 }
 
@@ -217,6 +219,7 @@ void companion_free(Companion *companion)
         leave_vm(companion->context.vm);
     }
     qmp_server_free(companion->server);
+    qmp_workers_free(companion->context.workers);
     g_ptr_array_unref(companion->memory);
     g_free(companion);
 }

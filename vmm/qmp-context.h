@@ -8,12 +8,14 @@
 
 #include "objmodel/source.h"
 #include "qmp/command.h"
+#include "vmm/qmp-worker.h"
 #include "vmm/views.h"
 #include "vmm/vm.h"
 
 typedef struct QmpContext {
     Source *source;
-    Vm *vm; /* NULL: nothing but snapshots (a dump) */
+    Vm *vm;              /* NULL: nothing but snapshots (a dump) */
+    QmpWorkers *workers; /* for answers that take long */
     /* What `quit` calls, on any thread, when its client has been answered; or NULL. */
     void (*quit)(void *opaque);
     void *quit_opaque;

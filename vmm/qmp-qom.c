@@ -337,27 +337,60 @@ static void qom_tree_get(QmpCall *call, const void *data)
     qmp_call_return(call);
 }
 
+/* ---- who answers ---- */
+
+/* The tree of a usual VM takes some hundred kilobytes. In one that is larger than this, whatever may take long to write
+ * is left to a worker. */
+#define LARGE_TREE ((gsize)2 << 20)
+
+static void answer(QmpCall *call, const void *args, void (*handler)(QmpCall *call, const void *args))
+{
+    const QmpContext *context = qmp_call_context(call);
+    g_autoptr(Snapshot) snapshot = qmp_context_snapshot(call);
+
+    if (node_tree_size(qom_root(snapshot)) <= LARGE_TREE) {
+        handler(call, args);
+    } else {
+        qmp_workers_run(context->workers, call, args, handler);
+    }
+}
+
+static void handle_list(QmpCall *call, const void *args)
+{
+    answer(call, args, qom_list);
+}
+
+static void handle_list_get(QmpCall *call, const void *args)
+{
+    answer(call, args, qom_list_get);
+}
+
+static void handle_tree_get(QmpCall *call, const void *args)
+{
+    answer(call, args, qom_tree_get);
+}
+
 /* ---- the table ---- */
 
 const QmpCommand qmp_qom_commands[] = {
     {.name = "qom-list",
-     .handler = qom_list,
+     .handler = handle_list,
      .args = path_args,
      .args_size = sizeof(PathArgs),
      .ret = &property_info_list},
     {.name = "qom-get", .handler = qom_get, .args = get_args, .args_size = sizeof(GetArgs), .ret = &qmp_any},
     {.name = "qom-list-get",
-     .handler = qom_list_get,
+     .handler = handle_list_get,
      .args = list_get_args,
      .args_size = sizeof(ListGetArgs),
      .ret = &list_get_list},
     {.name = "qom-list-getv",
-     .handler = qom_list_get,
+     .handler = handle_list_get,
      .args = list_getv_args,
      .args_size = sizeof(ListGetArgs),
      .ret = &properties_values_list},
     {.name = "qom-tree-get",
-     .handler = qom_tree_get,
+     .handler = handle_tree_get,
      .args = path_args,
      .args_size = sizeof(PathArgs),
      .ret = &object_node},
