@@ -101,8 +101,9 @@ static Answer ask_mount(const char *path)
 {
     int ends[2];
     pid_t child;
-    if (pipe2(ends, O_CLOEXEC) < 0 || (child = fork()) < 0)
+    if (pipe2(ends, O_CLOEXEC) < 0)
         return ANSWER_NONE;
+    child = fork();
     if (child == 0) {
         struct statvfs fs;
         char answer =
@@ -115,8 +116,10 @@ static Answer ask_mount(const char *path)
     if (poll(&told, 1, ANSWER_MS) <= 0 || read(ends[0], &answer, 1) != 1)
         answer = ANSWER_NONE;
     close(ends[0]);
-    kill(child, SIGKILL);
-    waitpid(child, NULL, answer == ANSWER_NONE ? WNOHANG : 0);
+    if (child > 0) {
+        kill(child, SIGKILL);
+        waitpid(child, NULL, answer == ANSWER_NONE ? WNOHANG : 0);
+    }
     return (Answer)answer;
 }
 

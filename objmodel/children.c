@@ -327,6 +327,19 @@ gboolean children_moving(const Children *children)
     return FALSE;
 }
 
+gboolean children_same_nodes(const Children *a, const Children *b)
+{
+    if (a == b)
+        return TRUE;
+    if (a->n != b->n)
+        return FALSE;
+    ChildrenIter left = children_iter(a, 0), right = children_iter(b, 0);
+    for (const Node *node; (node = children_next(&left));)
+        if (node != children_next(&right))
+            return FALSE;
+    return TRUE;
+}
+
 gboolean children_same_names(const Children *a, const Children *b)
 {
     if (a->names == b->names)

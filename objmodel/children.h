@@ -8,5 +8,7 @@
 gsize children_tree_size(const Children *children);
 /* Whether any of them moves. */
 gboolean children_moving(const Children *children);
+/* Whether two lists have the very same nodes in the same order. */
+gboolean children_same_nodes(const Children *a, const Children *b);
 /* Whether two lists have the same names in the same order. */
 gboolean children_same_names(const Children *a, const Children *b);

@@ -225,7 +225,7 @@ Node *node_new(const NodeSpec *spec)
     node->id = previous->id;
     node->born = previous->born;
     gboolean same_text = node_same_text(node, previous);
-    if (same_text && node->children == previous->children) {
+    if (same_text && children_same_nodes(node->children, previous->children)) {
         node_unref(node);
         return node_ref(previous);
     }
