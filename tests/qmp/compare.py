@@ -11,6 +11,7 @@ QEMU is the program that is started: $QEMU, or else each that is found: qemu-sys
 
 import glob
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -240,6 +241,13 @@ class Results:
             print(f'# {problem}')
 
 
+def named_in_readme():
+    """The commands that README says no QEMU has."""
+    with open(os.path.join(os.path.dirname(__file__), '..', '..', 'README.md'), encoding='utf-8') as file:
+        sentence = file.read().split('there are two that no')[1].split(';')[0]
+    return set(re.findall(r'`([a-z-]+)` \(', sentence))
+
+
 def check_own(results, peer, schema):
     """What we return is what we declare, whatever QEMU does."""
     for command, arguments in SHAPES:
@@ -257,6 +265,9 @@ def check_qemu(results, peer, schema, program):
         is_older = qemu.version['major'] < 11
         theirs = Schema(qemu.peer.call('query-qmp-schema'))
         comparison = Comparison(schema, theirs, is_older)
+        if not is_older:
+            results.ok('what no QEMU has is what README names',
+                       sorted((schema.kinds('command') - theirs.kinds('command')) ^ named_in_readme()))
         for name in sorted(schema.kinds('command', 'event') & theirs.kinds('command', 'event')):
             results.ok(f'{name} as in QEMU {qemu.version["major"]}.{qemu.version["minor"]}', comparison.entry(name))
         for command, arguments in SHAPES:
