@@ -9,7 +9,7 @@
  *   MOUNTPOINT/buffered/  contents go through the page cache and are not kept
  *   MOUNTPOINT/direct/    contents go straight to the reader
  *
- * Names and attributes are never asked for twice, FLUSH is never sent, extended attributes
+ * Names, attributes and targets of symlinks are never asked for twice, FLUSH is never sent, extended attributes
  * are refused for good. It returns when the mount answers, and ends when it is unmounted.
  *
  * Threads: those of fuse_session_loop_mt(). Everything is made before the first and never
@@ -176,6 +176,13 @@ static fuse_ino_t find_child(fuse_ino_t parent, const char *name)
     return child ? id_of((guint)(policy_of(parent) - policies), (guint)(child - entries)) : 0;
 }
 
+static void bare_init(void *data, struct fuse_conn_info *connection)
+{
+    (void)data;
+    /* The targets of symlinks are asked for once as well. */
+    connection->want |= connection->capable & FUSE_CAP_CACHE_SYMLINKS;
+}
+
 /* Replies: entry, ENOENT. */
 static void bare_lookup(fuse_req_t req, fuse_ino_t parent, const char *name)
 {
@@ -283,6 +290,7 @@ static void bare_getxattr(fuse_req_t req, fuse_ino_t id, const char *name, size_
 }
 
 static const struct fuse_lowlevel_ops operations = {
+    .init = bare_init,
     .lookup = bare_lookup,
     .getattr = bare_getattr,
     .readlink = bare_readlink,
