@@ -9,8 +9,9 @@
  *   MOUNTPOINT/buffered/  contents go through the page cache and are not kept
  *   MOUNTPOINT/direct/    contents go straight to the reader
  *
- * Names, attributes and targets of symlinks are never asked for twice, FLUSH is never sent, extended attributes
- * are refused for good. It returns when the mount answers, and ends when it is unmounted.
+ * Names, attributes and targets of symlinks are never asked for twice, FLUSH is never sent,
+ * extended attributes are refused for good. It returns when the mount answers, and ends when it
+ * is unmounted.
  *
  * Threads: those of fuse_session_loop_mt(). Everything is made before the first and never
  * changes, so that no request takes a lock and FORGET has nothing to do.
