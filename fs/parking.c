@@ -25,6 +25,8 @@ struct Parking {
     GHashTable *parked; /* guint64 id -> Parked */
     guint64 next_id;
     gboolean closed;
+    guint answering; /* taken out by parking_end(), not yet answered */
+    GCond answered;
     GAsyncQueue *wakeups; /* ids that were interrupted; WAKE: look at the deadlines again; QUIT */
     GThread *thread;
 };
@@ -37,6 +39,7 @@ static Parked *parking_take(Parking *parking, guint64 id)
     gpointer key, parked = NULL;
     g_mutex_lock(&parking->lock);
     g_hash_table_steal_extended(parking->parked, &id, &key, &parked);
+    parking->answering += parked ? 1 : 0;
     g_mutex_unlock(&parking->lock);
     if (parked)
         g_free(key);
@@ -55,8 +58,13 @@ static void parked_end(Parked *parked, const GError *error)
 void parking_end(Parking *parking, guint64 id, const GError *error)
 {
     Parked *parked = parking_take(parking, id);
-    if (parked)
-        parked_end(parked, error);
+    if (!parked)
+        return;
+    parked_end(parked, error);
+    g_mutex_lock(&parking->lock);
+    parking->answering--;
+    g_cond_broadcast(&parking->answered);
+    g_mutex_unlock(&parking->lock);
 }
 
 static void parking_interrupted(fuse_req_t req, void *data)
@@ -138,6 +146,7 @@ Parking *parking_new(void)
     Parking *parking = g_new0(Parking, 1);
     g_atomic_ref_count_init(&parking->refs);
     g_mutex_init(&parking->lock);
+    g_cond_init(&parking->answered);
     parking->parked = g_hash_table_new_full(g_int64_hash, g_int64_equal, g_free, NULL);
     parking->next_id = FIRST_ID;
     parking->wakeups = g_async_queue_new();
@@ -165,6 +174,11 @@ void parking_close(Parking *parking)
     g_autoptr(GError) ending = g_error_new(OBJMODEL_ERROR, OBJMODEL_ERROR_UNAVAILABLE, "the mount is ending");
     for (guint64 id; (id = parking_any(parking));)
         parking_end(parking, id, ending);
+    /* Another thread may be in the middle of an answer, which needs the session. */
+    g_mutex_lock(&parking->lock);
+    while (parking->answering > 0)
+        g_cond_wait(&parking->answered, &parking->lock);
+    g_mutex_unlock(&parking->lock);
     g_async_queue_push(parking->wakeups, GSIZE_TO_POINTER(QUIT));
     g_thread_join(parking->thread);
 }
@@ -181,6 +195,7 @@ void parking_unref(Parking *parking)
         return;
     g_async_queue_unref(parking->wakeups);
     g_hash_table_unref(parking->parked);
+    g_cond_clear(&parking->answered);
     g_mutex_clear(&parking->lock);
     g_free(parking);
 }

@@ -195,9 +195,9 @@ void children_unref(Children *children);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(Children, children_unref)
 
 /* A list in which old_child gave place to new_child. old_child NULL: new_child is appended;
- * new_child NULL: old_child is left out. Costs in proportion to the square root of the
- * length at most, where the ids grow along the list (as they do where it was only ever
- * appended to). */
+ * new_child NULL: old_child is left out. Copies one pointer for each 64 children, where the
+ * ids grow along the list (as they do where it was only ever appended to): 2 us among a
+ * thousand, 29 us among 100,000 (tests/bench/model-bench). */
 Children *children_with(const Children *children, const Node *old_child, Node *new_child);
 
 guint children_count(const Children *children);
