@@ -19,11 +19,15 @@ class Server:
         self.path = os.path.join(self.folder.name, 'sock')
         self.process = subprocess.Popen([program, source, self.path], stdin=subprocess.DEVNULL)
         deadline = time.monotonic() + 60
-        while not os.path.exists(self.path):
+        while not self.listens():
             if self.process.poll() is not None or time.monotonic() > deadline:
                 self.process.kill()
                 raise RuntimeError('the server did not start')
             time.sleep(0.01)
+
+    def listens(self):
+        with socket.socket(socket.AF_UNIX) as probe:
+            return probe.connect_ex(self.path) == 0
 
     def close(self):
         """Returns the exit status."""
