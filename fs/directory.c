@@ -120,7 +120,7 @@ static gboolean listing_add_item(Listing *listing, const Item *item, off_t next)
         return FALSE;
     if (listing->attributes && listing->newest &&
         item_find(listing->fs, listing->newest, listing->handle->base.inode->depth, item->name, &now)) {
-        lookup_entry(listing->fs, listing->handle->base.inode, &now, &entry);
+        lookup_entry(listing->fs, listing->handle->base.inode, &now, FALSE, &entry);
         g_ptr_array_add(listing->looked_up, inode_from_id(listing->fs, entry.ino));
     }
     return listing_add(listing, item->name, &entry, next);

@@ -59,15 +59,21 @@ static Handle *handle_new(Fs *fs, Inode *inode, const Item *item, const struct f
 
 /* Which version an OPEN gets. FALSE: it is to be looked up again. *ret_cached: the node id is
  * of just this version. *ret_dir keeps what item borrows from. */
-static gboolean open_item(Fs *fs, fuse_req_t req, const Inode *inode, Item *ret, gboolean *ret_cached, Node **ret_dir)
+static gboolean open_item(Fs *fs, fuse_req_t req, const Inode *inode, gboolean writing, Item *ret, gboolean *ret_cached,
+                          Node **ret_dir)
 {
     g_autoptr(Snapshot) snapshot = snapshots_current(fs->snapshots);
     g_autoptr(Node) looked_up = NULL;
     pid_t thread = fuse_req_ctx(req)->pid;
     gboolean found = inode_item(fs, inode, snapshot, ret);
     gboolean second = retries_take(fs->retries, thread, inode->ino, &looked_up);
+    gboolean writer = writing && found && ret->version && item_can_be_written(ret);
+    if (writer && inode->version != VERSION_OF_WRITERS && !second) {
+        retries_expect(fs->retries, thread, inode->ino, TRUE);
+        return FALSE;
+    }
     *ret_cached = found && ret->version == inode->version;
-    if (!*ret_cached && looked_up) {
+    if (!*ret_cached && looked_up && !writer) {
         Item item;
         *ret_cached = item_find(fs, looked_up, inode->parent->depth, inode->name, &item) && item.ino == inode->ino &&
                       item.version == inode->version;
@@ -76,9 +82,9 @@ static gboolean open_item(Fs *fs, fuse_req_t req, const Inode *inode, Item *ret,
             found = TRUE;
         }
     }
-    if (!found || (!*ret_cached && !second)) {
+    if (!found || (!*ret_cached && !second && !writer)) {
         if (found)
-            retries_expect(fs->retries, thread, inode->ino);
+            retries_expect(fs->retries, thread, inode->ino, FALSE);
         return FALSE;
     }
     *ret_dir = node_ref(ret->dir);
@@ -93,7 +99,7 @@ static void open_answer(fuse_req_t req, fuse_ino_t id, struct fuse_file_info *fi
     g_autoptr(Node) dir = NULL;
     Item item;
     gboolean cached;
-    if (!open_item(fs, req, inode, &item, &cached, &dir)) {
+    if (!open_item(fs, req, inode, writing, &item, &cached, &dir)) {
         fuse_reply_err(req, ESTALE);
         return;
     }

@@ -11,10 +11,16 @@
 #include "fs/item.h"
 
 typedef struct Inode Inode;
+
+/* The version of the inode that is written through: no content's. The kernel lets a WRITE past the
+ * end of a file grow it, and whoever reads the page cache of the same node id would see NULs behind the
+ * value. So writers have a node id of their own. */
+#define VERSION_OF_WRITERS 1
+
 struct Inode {
     /* Constant. */
     guint64 ino;     /* st_ino */
-    guint64 version; /* 0: of a directory, or moving */
+    guint64 version; /* 0: of a directory, or moving; VERSION_OF_WRITERS */
     ItemKind kind;
     Inode *parent; /* a reference; NULL: the root */
     char *name;

@@ -31,11 +31,16 @@ static void stat_moving(Fs *fs, Inode *inode, const Item *item, struct stat *ret
     item_stat_content(content->len, inode_sampled(fs->inodes, inode, content->str, content->len), ret);
 }
 
-void lookup_entry(Fs *fs, Inode *parent, const Item *item, struct fuse_entry_param *ret)
+void lookup_entry(Fs *fs, Inode *parent, const Item *item, gboolean writer, struct fuse_entry_param *ret)
 {
     *ret = (struct fuse_entry_param){.generation = 1, .attr_timeout = attr_timeout(item), .entry_timeout = FOREVER};
     item_stat(item, &ret->attr);
-    Inode *inode = inode_look_up(fs->inodes, parent, item, (gsize)ret->attr.st_size);
+    Item looked_up = *item;
+    if (writer) {
+        looked_up.version = VERSION_OF_WRITERS;
+        ret->attr_timeout = ret->entry_timeout = 0; /* for this one open(2) */
+    }
+    Inode *inode = inode_look_up(fs->inodes, parent, &looked_up, (gsize)ret->attr.st_size);
     if (item_moves(item))
         stat_moving(fs, inode, item, &ret->attr);
     ret->ino = inode_id(fs, inode);
@@ -51,6 +56,7 @@ void op_lookup(fuse_req_t req, fuse_ino_t parent, const char *name)
 {
     Fs *fs = fs_of(req);
     Inode *dir = inode_from_id(fs, parent);
+    pid_t thread = fuse_req_ctx(req)->pid;
     struct fuse_entry_param entry = {0};
     for (guint try = 0; try < TRIES; try++) {
         g_autoptr(Snapshot) snapshot = snapshots_current(fs->snapshots);
@@ -62,12 +68,13 @@ void op_lookup(fuse_req_t req, fuse_ino_t parent, const char *name)
             fuse_reply_err(req, ENOENT);
             return;
         }
-        lookup_entry(fs, dir, &item, &entry);
+        gboolean writer = item.version && retries_expect_writer(fs->retries, thread, item.ino);
+        lookup_entry(fs, dir, &item, writer, &entry);
         g_autoptr(Snapshot) newest = snapshots_current(fs->snapshots);
         if (try + 1 == TRIES)
             entry.entry_timeout = 0; /* the attributes of a version stay what they are */
         if (newest == snapshot || try + 1 == TRIES) {
-            retries_looked_up(fs->retries, fuse_req_ctx(req)->pid, item.ino, node);
+            retries_looked_up(fs->retries, thread, item.ino, node);
             break;
         }
     }
@@ -107,10 +114,11 @@ static gboolean inode_stat(Fs *fs, Inode *inode, struct stat *ret, double *ret_t
     guint64 stamp;
     gboolean found = inode_item(fs, inode, snapshot, &item);
     gboolean open = inode_is_open(fs->inodes, inode, &size, &stamp);
-    gboolean current = found && item.version == inode->version;
+    gboolean writers = inode->version == VERSION_OF_WRITERS;
+    gboolean current = found && (item.version == inode->version || writers);
     if (current) {
         item_stat(&item, ret);
-        *ret_timeout = attr_timeout(&item);
+        *ret_timeout = writers ? 0 : attr_timeout(&item);
         if (open && item_moves(&item) && !(item.special && item.special->stream))
             item_stat_content(size, stamp, ret); /* what was opened last */
         else if (item_moves(&item))

@@ -4,5 +4,6 @@
 
 #include "fs/inode.h"
 
-/* The entry of an item in a directory; its inode is counted as looked up. */
-void lookup_entry(Fs *fs, Inode *parent, const Item *item, struct fuse_entry_param *ret);
+/* The entry of an item in a directory; its inode is counted as looked up. writer: for who is to
+ * write to it, see VERSION_OF_WRITERS. */
+void lookup_entry(Fs *fs, Inode *parent, const Item *item, gboolean writer, struct fuse_entry_param *ret);

@@ -75,7 +75,18 @@ static gboolean serve(Source *source, const Options *options, MountPoint *mount_
     g_autofree char *socket = socket_path(options->qmp);
     g_autoptr(EventLog) events = event_log_new(EVENTS_KEPT);
     CompanionOptions with = {.path = socket, .events = events, .quit = quit};
-    g_autoptr(Companion) companion = companion_new(source, model_source_vm(source), &with, error);
+    g_autoptr(GError) problem = NULL;
+    g_autoptr(Companion) companion = companion_new(source, model_source_vm(source), &with, &problem);
+    if (!companion && !options->qmp) {
+        /* Nobody has asked for it: a mount without it is better than none. */
+        message_print("without a companion socket: %s", problem->message);
+        g_clear_error(&problem);
+        g_clear_pointer(&socket, g_free);
+        with.path = NULL;
+        companion = companion_new(source, model_source_vm(source), &with, &problem);
+    }
+    if (problem)
+        g_propagate_error(error, g_steal_pointer(&problem));
     if (!companion)
         return FALSE;
     companion_start(companion);

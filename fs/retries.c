@@ -9,6 +9,7 @@ enum { EXPECTED_MAX = 4096 };
 typedef struct Expected {
     guint64 ino;
     pid_t thread;
+    gboolean writer;
     Node *dir; /* owned, or NULL */
 } Expected;
 
@@ -60,10 +61,10 @@ static void retries_count(Retries *retries)
     g_atomic_int_set(&retries->count, (gint)g_hash_table_size(retries->expected));
 }
 
-void retries_expect(Retries *retries, pid_t thread, guint64 ino)
+void retries_expect(Retries *retries, pid_t thread, guint64 ino, gboolean writer)
 {
     Expected *expected = g_new(Expected, 1);
-    *expected = (Expected){.ino = ino, .thread = thread};
+    *expected = (Expected){.ino = ino, .thread = thread, .writer = writer};
     g_mutex_lock(&retries->lock);
     if (g_hash_table_size(retries->expected) >= EXPECTED_MAX)
         g_hash_table_remove_all(retries->expected);
@@ -87,15 +88,28 @@ void retries_looked_up(Retries *retries, pid_t thread, guint64 ino, const Node *
     g_mutex_unlock(&retries->lock);
 }
 
-gboolean retries_expected(Retries *retries, pid_t thread, guint64 ino)
+/* What is expected of the thread, as bits; 0: nothing. */
+static guint retries_look(Retries *retries, pid_t thread, guint64 ino)
 {
+    enum { EXPECTED = 1, WRITER = 2 };
     if (g_atomic_int_get(&retries->count) == 0)
-        return FALSE;
+        return 0;
     Expected key = {.ino = ino, .thread = thread};
     g_mutex_lock(&retries->lock);
-    gboolean expected = g_hash_table_contains(retries->expected, &key);
+    const Expected *expected = g_hash_table_lookup(retries->expected, &key);
+    guint found = expected ? EXPECTED | (expected->writer ? WRITER : 0) : 0;
     g_mutex_unlock(&retries->lock);
-    return expected;
+    return found;
+}
+
+gboolean retries_expected(Retries *retries, pid_t thread, guint64 ino)
+{
+    return retries_look(retries, thread, ino) != 0;
+}
+
+gboolean retries_expect_writer(Retries *retries, pid_t thread, guint64 ino)
+{
+    return retries_look(retries, thread, ino) > 1;
 }
 
 gboolean retries_take(Retries *retries, pid_t thread, guint64 ino, Node **ret_dir)

@@ -16,8 +16,10 @@ typedef struct Retries Retries;
 Retries *retries_new(void);
 void retries_free(Retries *retries);
 
-/* The thread was answered ESTALE for this inode number. */
-void retries_expect(Retries *retries, pid_t thread, guint64 ino);
+/* The thread was answered ESTALE for this inode number; to write, or to read. */
+void retries_expect(Retries *retries, pid_t thread, guint64 ino, gboolean writer);
+/* Whether the thread is expected to open it for writing. */
+gboolean retries_expect_writer(Retries *retries, pid_t thread, guint64 ino);
 /* It looks the name up, and finds it in this directory; does nothing if it was not expected. */
 void retries_looked_up(Retries *retries, pid_t thread, guint64 ino, const Node *dir);
 /* Whether the thread is to open this anew. */

@@ -5,6 +5,7 @@
  * symlinks. Any other name is EOPNOTSUPP, upon which ls(1) stops asking for each file.
  */
 #include <errno.h>
+#include <linux/limits.h>
 #include <string.h>
 
 #include "fs/inode.h"
@@ -157,7 +158,8 @@ void op_getxattr(fuse_req_t req, fuse_ino_t id, const char *name, size_t size)
         reply_sized(req, value, size);
 }
 
-/* Appends the names of what there is of a subject, NUL-terminated. */
+/* Appends the names of what there is of a subject, NUL-terminated; not what the kernel could not
+ * ask for, nor more than it takes. */
 static void list_attributes(const Subject *subject, const char *suffix, GString *out)
 {
     g_autoptr(GString) value = g_string_new(NULL);
@@ -165,8 +167,10 @@ static void list_attributes(const Subject *subject, const char *suffix, GString 
         g_string_truncate(value, 0);
         if (!attributes[i].get(subject, value))
             continue;
-        g_string_append_printf(out, PREFIX "%s%s%s", attributes[i].name, suffix ? "." : "", suffix ? suffix : "");
-        g_string_append_c(out, '\0');
+        g_autofree char *name = g_strconcat(PREFIX, attributes[i].name, suffix ? "." : NULL, suffix, NULL);
+        gsize size = strlen(name) + 1;
+        if (size <= XATTR_NAME_MAX + 1 && value->len <= XATTR_SIZE_MAX && out->len + size <= XATTR_LIST_MAX)
+            g_string_append_len(out, name, (gssize)size);
     }
 }
 

@@ -28,7 +28,7 @@ static void test_expected(void)
     g_autoptr(Node) first = dir_new(), second = dir_new();
     g_autoptr(Node) found = NULL;
 
-    retries_expect(retries, 1, 10);
+    retries_expect(retries, 1, 10, FALSE);
     g_assert_true(retries_expected(retries, 1, 10));
     g_assert_false(retries_expected(retries, 2, 10));
     g_assert_false(retries_expected(retries, 1, 11));
@@ -54,7 +54,7 @@ static void test_no_lookup(void)
     g_autoptr(Node) dir = dir_new();
     Node *found = dir;
 
-    retries_expect(retries, 1, 10);
+    retries_expect(retries, 1, 10, FALSE);
     g_assert_true(retries_take(retries, 1, 10, &found));
     g_assert_null(found);
     retries_free(retries);
@@ -67,9 +67,9 @@ static void test_expected_again(void)
     g_autoptr(Node) dir = dir_new();
     Node *found = dir;
 
-    retries_expect(retries, 1, 10);
+    retries_expect(retries, 1, 10, FALSE);
     retries_looked_up(retries, 1, 10, dir);
-    retries_expect(retries, 1, 10);
+    retries_expect(retries, 1, 10, FALSE);
     g_assert_true(retries_take(retries, 1, 10, &found));
     g_assert_null(found);
     retries_free(retries);
@@ -83,7 +83,7 @@ static void test_many(void)
     guint left = 0;
 
     for (guint i = 0; i < 1000; i++)
-        retries_expect(retries, (pid_t)(i % 10 + 1), i);
+        retries_expect(retries, (pid_t)(i % 10 + 1), i, FALSE);
     for (guint i = 0; i < 1000; i++) {
         g_autoptr(Node) found = NULL;
         retries_looked_up(retries, (pid_t)(i % 10 + 1), i, dir);
@@ -91,7 +91,7 @@ static void test_many(void)
         g_assert_true(found == dir);
     }
     for (guint i = 0; i < 100000; i++)
-        retries_expect(retries, 1, i);
+        retries_expect(retries, 1, i, FALSE);
     for (guint i = 0; i < 100000; i++)
         left += retries_expected(retries, 1, i) ? 1 : 0;
     g_assert_cmpuint(left, >, 0);
@@ -109,7 +109,7 @@ static gpointer retry_often(gpointer opaque)
 
     for (guint i = 0; i < 2000; i++) {
         g_autoptr(Node) found = NULL;
-        retries_expect(opaque, thread, i);
+        retries_expect(opaque, thread, i, FALSE);
         retries_looked_up(opaque, thread, i, dir);
         g_assert_true(retries_take(opaque, thread, i, &found));
         g_assert_true(found == dir);
