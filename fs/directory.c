@@ -173,13 +173,14 @@ static void list(fuse_req_t req, size_t size, off_t offset, struct fuse_file_inf
 {
     Listing listing = {.req = req, .fs = fs_of(req), .handle = dir_handle(fi), .size = size, .plus = plus};
     g_autofree char *buffer = listing.buffer = g_malloc(size);
-    g_autoptr(GPtrArray) looked_up = listing.looked_up = g_ptr_array_new();
+    listing.looked_up = g_ptr_array_new();
     for (guint try = 0; try < TRIES; try++) {
         listing_reset(&listing);
         listing.attributes = plus && try + 1 < TRIES;
         if (listing_try(&listing, offset))
             break;
     }
+    g_ptr_array_unref(listing.looked_up);
     fuse_reply_buf(req, buffer, listing.used);
 }
 

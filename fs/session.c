@@ -231,7 +231,7 @@ static struct fuse_session *session_new(Fs *fs)
 /* What libfuse says on stderr, as the reason in our own message. One session, one thread. */
 static char *libfuse_said;
 
-static void libfuse_log(enum fuse_log_level level, const char *format, va_list args)
+static void G_GNUC_PRINTF(2, 0) libfuse_log(enum fuse_log_level level, const char *format, va_list args)
 {
     g_autofree char *text = g_strdup_vprintf(format, args);
     if (level <= FUSE_LOG_WARNING && !libfuse_said)
