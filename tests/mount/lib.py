@@ -290,11 +290,15 @@ class Mount:
         return self.process.poll() is not None
 
     def answers(self):
-        try:
-            os.statvfs(self.path)
-        except OSError:  # a dead mount, which the daemon is about to clear away
+        """Whether the topmost mount is ours and alive; it may stand on another, or on a dead one."""
+        if not [kind for kind, _, _ in mounts_at(self.path)][-1:] == ["fuse.qomfs"]:
             return False
-        return bool(mounts_at(self.path))
+        try:
+            return bool(os.statvfs(self.path))
+        except OSError as error:
+            if error.errno == errno.ENOTCONN:
+                return False
+            raise
 
     def messages(self):
         self.errors.seek(0)
