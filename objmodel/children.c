@@ -333,6 +333,14 @@ gboolean children_same_nodes(const Children *a, const Children *b)
         return TRUE;
     if (a->n != b->n)
         return FALSE;
+    if (a->names == b->names) {
+        /* The same chunks but for those in which something was replaced. */
+        for (guint c = 0; c < a->n_chunks; c++)
+            if (a->chunks[c] != b->chunks[c] &&
+                memcmp(a->chunks[c]->nodes, b->chunks[c]->nodes, a->chunks[c]->n * sizeof(Node *)) != 0)
+                return FALSE;
+        return TRUE;
+    }
     ChildrenIter left = children_iter(a, 0), right = children_iter(b, 0);
     for (const Node *node; (node = children_next(&left));)
         if (node != children_next(&right))
