@@ -37,5 +37,7 @@ extern const QmpCommand qmp_vm_commands[];     /* need what vm/ shows */
 extern const QmpCommand qmp_types_commands[];  /* need a VM */
 extern const QmpCommand qmp_model_commands[];  /* need a VM */
 extern const QmpCommand qmp_change_commands[]; /* change something */
+/* A list of ObjectPropertyInfo: what qom-list and the listings of a type's properties return. */
+extern const QmpType qmp_property_info_list;
 /* What a VM tells of. */
 extern const QmpEvent qmp_vm_events[];

@@ -28,7 +28,7 @@ static const QmpType property_info = {
             {0},
         },
 };
-static QMP_LIST_OF(property_info_list, property_info);
+QMP_LIST_OF(qmp_property_info_list, property_info);
 
 static const QmpType property_value = {
     .meta = QMP_OBJECT,
@@ -377,7 +377,7 @@ const QmpCommand qmp_qom_commands[] = {
      .handler = handle_list,
      .args = path_args,
      .args_size = sizeof(PathArgs),
-     .ret = &property_info_list},
+     .ret = &qmp_property_info_list},
     {.name = "qom-get", .handler = qom_get, .args = get_args, .args_size = sizeof(GetArgs), .ret = &qmp_any},
     {.name = "qom-list-get",
      .handler = handle_list_get,

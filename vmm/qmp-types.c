@@ -71,20 +71,6 @@ static void qom_list_types(QmpCall *call, const void *data)
 
 /* ---- the properties of a type ---- */
 
-static const QmpType property_info = {
-    .meta = QMP_OBJECT,
-    .name = "ObjectPropertyInfo",
-    .members =
-        (const QmpMember[]){
-            {"name", &qmp_str, FALSE},
-            {"type", &qmp_str, FALSE},
-            {"description", &qmp_str, TRUE},
-            {"default-value", &qmp_any, TRUE},
-            {0},
-        },
-};
-static QMP_LIST_OF(property_info_list, property_info);
-
 typedef struct TypeNameArgs {
     char *typename;
 } TypeNameArgs;
@@ -168,11 +154,11 @@ const QmpCommand qmp_types_commands[] = {
      .handler = qom_list_properties,
      .args = type_name_args,
      .args_size = sizeof(TypeNameArgs),
-     .ret = &property_info_list},
+     .ret = &qmp_property_info_list},
     {.name = "device-list-properties",
      .handler = device_list_properties,
      .args = type_name_args,
      .args_size = sizeof(TypeNameArgs),
-     .ret = &property_info_list},
+     .ret = &qmp_property_info_list},
     {0},
 };
