@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The link to a running QEMU: which monitor of its we speak to, and when. It makes itself a private monitor
+ * where the target can, so that the given socket stays free for others; elsewhere it holds the socket while
+ * in use, lets go of it when idle, and takes it again when it is needed. It connects again by itself when a
+ * target went away. Everything on the live thread (see peer.h). It decides nothing about what is asked, and
+ * nobody but the scheduler sends requests through it.
+ */
+#pragma once
+
+#include "qmp/peer.h"
+
+typedef struct LiveLink LiveLink;
+
+typedef enum LiveLinkState {
+    LIVE_LINK_CONNECTING, /* the first time, or again after it went away: not yet up */
+    LIVE_LINK_UP,         /* requests are answered */
+    LIVE_LINK_RELEASED,   /* idle: the socket was let go; the next request takes it again */
+    LIVE_LINK_AWAY,       /* nobody answers there; it tries again, ever more seldom (0.1 to 2 s) */
+} LiveLinkState;
+
+typedef struct LiveLinkOptions {
+    const char *target; /* the path of a socket, or HOST:PORT */
+    gint64 release_us;  /* idle time after which a socket is let go that is not private; -1: never */
+} LiveLinkOptions;
+
+typedef struct LiveLinkEvents {
+    /* The state is another one. error: why it is AWAY, in words for a user (what it is, or can be, and what to
+     * do), else NULL. new_process: UP, and it is not known to be the process that it was before, so
+     * nothing that was learnt of it counts any more. */
+    void (*changed)(LiveLink *link, LiveLinkState state, gboolean new_process, const GError *error, void *opaque);
+    /* An event of the target's; see QmpPeerEvents. */
+    void (*event)(LiveLink *link, const char *name, JsonSlice message, void *opaque);
+} LiveLinkEvents;
+
+/* Begins to connect at once. The first attempt that fails is told as AWAY, within two seconds of silence. */
+LiveLink *live_link_new(const LiveLinkOptions *options, const LiveLinkEvents *events, void *opaque);
+/* Closes it; a private monitor is gone then. Replies that are missing are never called. */
+void live_link_free(LiveLink *link);
+G_DEFINE_AUTOPTR_CLEANUP_FUNC(LiveLink, live_link_free)
+
+LiveLinkState live_link_state(const LiveLink *link);
+const QmpVersion *live_link_version(const LiveLink *link);
+/* Whether it speaks through a monitor of its own, and the id of that one (NULL: not). */
+const char *live_link_private_id(const LiveLink *link);
+/* Bytes received so far, over all connections: a sign of progress. */
+guint64 live_link_received(const LiveLink *link);
+
+/* Sends a request as soon as it is UP: taken again at once where it is RELEASED; fails at once (later, in the
+ * callback) with OBJMODEL_ERROR_UNAVAILABLE where it is AWAY. See qmp_peer_send(). */
+void live_link_send(LiveLink *link, const char *command, JsonSlice arguments, QmpPeerReply reply, void *opaque);
