@@ -5,12 +5,16 @@
  *
  *     qmp-bench [--json] [--rounds=N] OUR-SOCKET OUR-PID QEMU-SOCKET QEMU-PID
  *
- * The client is the same on both sides. `one request` measures the exchange alone: a request that is ready, the whole
- * reply read and checked; the methods also take the reply apart, as `qom tree` does. One thread.
+ * The client is the same on both sides. The methods are what `qom tree` does: they take the replies apart. `one
+ * request` is the exchange alone, from a request that is ready to the last byte of its reply, which is read strictly
+ * once the clock has stopped: how fast this program reads JSON is no matter of the servers. One thread.
  */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
 
 #include "examples/qom-calls.h"
 #include "examples/qom-tree.h"
@@ -33,9 +37,14 @@ static G_NORETURN void die(const char *what, const GError *error)
 
 typedef struct Server {
     const char *name;
+    const char *socket;
     const char *pid;
-    QmpClient *qmp;
+    QmpClient *qmp;     /* NULL once there is a wire: QEMU serves one client at a time */
     GString *all_paths; /* arguments of qom-list-get for every object */
+
+    int wire;         /* the bare socket, or -1 */
+    GString *request; /* what is to be sent there, ready */
+    GString *reply;   /* what came */
 } Server;
 
 /* CPU nanoseconds by thread id (a string), summed up so far; *ret_total of all of them. */
@@ -86,12 +95,15 @@ static void add_paths(GString *out, const QomItem *item)
     }
 }
 
-static void server_open(Server *server, const char *socket)
+static void server_open(Server *server)
 {
     g_autoptr(GError) error = NULL;
     QomItem *item = qom_item_new("");
 
-    server->qmp = qmp_client_new(socket, TIMEOUT_MS, &error);
+    server->wire = -1;
+    server->request = g_string_new(NULL);
+    server->reply = g_string_new(NULL);
+    server->qmp = qmp_client_new(server->socket, TIMEOUT_MS, &error);
     if (server->qmp == NULL || !qom_item_fetch(server->qmp, item, "list-getv", &error)) {
         die(server->name, error);
     }
@@ -104,7 +116,87 @@ static void server_open(Server *server, const char *socket)
 static void server_close(Server *server)
 {
     qmp_client_free(server->qmp);
+    if (server->wire >= 0) {
+        close(server->wire);
+    }
     g_string_free(server->all_paths, TRUE);
+    g_string_free(server->request, TRUE);
+    g_string_free(server->reply, TRUE);
+}
+
+/* ---- the bare socket ---- */
+
+/* One message, which both servers end with a newline; where nothing is under way but it. */
+static void wire_read(Server *server)
+{
+    static char buffer[1 << 20];
+    gssize n;
+
+    g_string_truncate(server->reply, 0);
+    do {
+        n = recv(server->wire, buffer, sizeof buffer, 0);
+        if (n <= 0) {
+            die(server->name, NULL);
+        }
+        g_string_append_len(server->reply, buffer, n);
+    } while (buffer[n - 1] != '\n');
+}
+
+static void wire_exchange(Server *server)
+{
+    gsize sent = 0;
+
+    while (sent < server->request->len) {
+        gssize n = send(server->wire, server->request->str + sent, server->request->len - sent, MSG_NOSIGNAL);
+
+        if (n < 0) {
+            die(server->name, NULL);
+        }
+        sent += (gsize)n;
+    }
+    wire_read(server);
+}
+
+static void wire_open(Server *server)
+{
+    struct sockaddr_un address = {.sun_family = AF_UNIX};
+
+    g_clear_pointer(&server->qmp, qmp_client_free);
+    g_strlcpy(address.sun_path, server->socket, sizeof address.sun_path);
+    server->wire = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    if (server->wire < 0 || connect(server->wire, (struct sockaddr *)&address, sizeof address) < 0) {
+        die(server->name, NULL);
+    }
+    wire_read(server);
+    g_string_assign(server->request, "{\"execute\":\"qmp_capabilities\"}\n");
+    wire_exchange(server);
+}
+
+/* Makes the request that `what` stands for ready. */
+static void wire_prepare(Server *server, const char *what)
+{
+    gboolean is_tree = strcmp(what, "qom-tree-get") == 0;
+
+    g_string_printf(server->request, "{\"execute\":\"%s\",\"arguments\":%s}\n", what,
+                    is_tree ? "{\"path\":\"/\"}" : server->all_paths->str);
+}
+
+/* Whether the reply is one, and no error. */
+static gboolean wire_check(Server *server, GError **error)
+{
+    gsize length;
+    g_autofree char *text = json_compact(server->reply->str, server->reply->len, JSON_READER_STRICT, &length, error);
+    JsonSlice problem;
+
+    if (text == NULL) {
+        return FALSE;
+    }
+    problem = json_member((JsonSlice){text, length}, "error");
+    if (problem.length > 0) {
+        qmp_error_from(error, problem);
+        return FALSE;
+    }
+    return json_member((JsonSlice){text, length}, "return").length > 0;
 }
 
 /* ---- what is measured ---- */
@@ -121,20 +213,10 @@ static gboolean work_method(Server *server, const char *what, GError **error)
     return ok;
 }
 
-static gboolean work_all_paths(Server *server, const char *what, GError **error)
+static gboolean work_exchange(Server *server, const char *what G_GNUC_UNUSED, GError **error G_GNUC_UNUSED)
 {
-    JsonSlice value;
-
-    return qmp_client_call(server->qmp, what, (JsonSlice){server->all_paths->str, server->all_paths->len}, &value,
-                           error);
-}
-
-static gboolean work_whole_tree(Server *server, const char *what, GError **error)
-{
-    static const char root[] = "{\"path\":\"/\"}";
-    JsonSlice value;
-
-    return qmp_client_call(server->qmp, what, (JsonSlice){root, strlen(root)}, &value, error);
+    wire_exchange(server);
+    return TRUE;
 }
 
 /* One way to read the tree from one server, and what that took. */
@@ -195,11 +277,18 @@ static void way_round(Way *way)
 {
     guint64 total_before, total_after, start, end;
     g_autoptr(GHashTable) before = server_cpu(way->server, &total_before), after = NULL;
+    gboolean on_wire = way->work == work_exchange;
     g_autoptr(GError) error = NULL;
 
+    if (on_wire) {
+        wire_prepare(way->server, way->what);
+    }
     start = clock_ns();
     way->lacks = !way->work(way->server, way->what, &error);
     end = clock_ns();
+    if (on_wire) {
+        way->lacks = !wire_check(way->server, &error);
+    }
     if (way->lacks) {
         if (!g_error_matches(error, QMP_ERROR, QMP_ERROR_COMMAND_NOT_FOUND)) {
             die(way->server->name, error);
@@ -285,9 +374,9 @@ static void measure(Server *ours, Server *theirs, guint rounds)
 {
     static const char *const methods[] = {"get", "list-get", "list-getv", "tree-get"};
     Way bulk[3] = {
-        way_new(ours, work_all_paths, "qom-list-get"),
-        way_new(theirs, work_all_paths, "qom-list-get"),
-        way_new(ours, work_whole_tree, "qom-tree-get"),
+        way_new(ours, work_exchange, "qom-list-get"),
+        way_new(theirs, work_exchange, "qom-list-get"),
+        way_new(ours, work_exchange, "qom-tree-get"),
     };
 
     for (guint i = 0; i < G_N_ELEMENTS(methods); i++) {
@@ -298,6 +387,8 @@ static void measure(Server *ours, Server *theirs, guint rounds)
         way_clear(&ways[0]);
         way_clear(&ways[1]);
     }
+    wire_open(ours);
+    wire_open(theirs);
     for (guint round = 0; round < rounds; round++) {
         way_round(&bulk[2]);
         way_round(&bulk[0]);
@@ -333,10 +424,12 @@ int main(int argc, char **argv)
     if (!g_option_context_parse(context, &argc, &argv, &error) || argc != 5 || rounds < 1) {
         die("usage: qmp-bench [--json] [--rounds=N] OUR-SOCKET OUR-PID QEMU-SOCKET QEMU-PID", error);
     }
+    ours.socket = argv[1];
     ours.pid = argv[2];
+    theirs.socket = argv[3];
     theirs.pid = argv[4];
-    server_open(&ours, argv[1]);
-    server_open(&theirs, argv[3]);
+    server_open(&ours);
+    server_open(&theirs);
     measure(&ours, &theirs, (guint)rounds);
     server_close(&ours);
     server_close(&theirs);
