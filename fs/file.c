@@ -87,7 +87,7 @@ static gboolean open_item(Fs *fs, fuse_req_t req, const Inode *inode, gboolean w
             retries_expect(fs->retries, thread, inode->ino, FALSE);
         return FALSE;
     }
-    *ret_dir = node_ref(ret->dir);
+    item_sample(ret, ret_dir);
     return TRUE;
 }
 
@@ -130,25 +130,30 @@ void op_open(fuse_req_t req, fuse_ino_t id, struct fuse_file_info *fi)
 }
 
 /* With the handle's lock held: a moving value read from its start once more is sampled anew,
- * as in sysfs. FALSE where its object is gone. */
-static gboolean handle_sample(Fs *fs, Handle *handle)
+ * as in sysfs. Returns an errno: where its object is gone, or it has no value now. */
+static int handle_sample(Fs *fs, Handle *handle)
 {
     g_autoptr(Snapshot) snapshot = snapshots_current(fs->snapshots);
+    g_autoptr(Node) now = NULL;
     Item item;
     if (!inode_item(fs, handle->base.inode, snapshot, &item))
-        return FALSE;
+        return ENODEV;
+    item_sample(&item, &now);
+    int unreadable = item_unreadable(&item);
+    if (unreadable)
+        return unreadable;
     g_bytes_unref(handle->content);
     handle->content = content_new(&item);
-    return TRUE;
+    return 0;
 }
 
-/* Replies: buf, err (ENODEV). Never parked: buffered READs are readahead. */
+/* Replies: buf, err (ENODEV, EIO). Never parked: buffered READs are readahead. */
 void op_read(fuse_req_t req, fuse_ino_t id, size_t size, off_t offset, struct fuse_file_info *fi)
 {
     (void)id;
     Fs *fs = fs_of(req);
     Handle *handle = handle_of(fi);
-    gboolean gone = FALSE;
+    int error = 0;
     if (handle->poller) {
         poller_read(fs->pollers, handle->poller, req, size, offset);
         return;
@@ -157,13 +162,13 @@ void op_read(fuse_req_t req, fuse_ino_t id, size_t size, off_t offset, struct fu
     if (!handle->content)
         handle->content = content_new(&handle->item);
     else if (item_moves(&handle->item) && offset == 0 && handle->reads > 0)
-        gone = !handle_sample(fs, handle);
+        error = handle_sample(fs, handle);
     handle->reads++;
     /* As soon as the reply is written, the handle may be released by another worker. */
     g_autoptr(GBytes) content = g_bytes_ref(handle->content);
     g_mutex_unlock(&handle->lock);
-    if (gone) {
-        fuse_reply_err(req, ENODEV);
+    if (error) {
+        fuse_reply_err(req, error);
         return;
     }
     gsize length;

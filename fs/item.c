@@ -37,8 +37,13 @@ static Item item_slot(Item item, guint slot)
     return item;
 }
 
+/* A directory; or where the child is a value, the file that shows it. */
 static Item item_child(Item item, const Node *child)
 {
+    if (child->kind == NODE_VALUE) {
+        item.dir = child;
+        return item_slot(item, 0);
+    }
     item.kind = ITEM_DIR;
     item.name = child->name;
     item.ino = child->id;
@@ -128,6 +133,21 @@ static JsonSlice item_value(const Item *item, Node **ret_now)
     return node_slot_value(*ret_now, item->slot);
 }
 
+void item_sample(Item *item, Node **ret_now)
+{
+    if (item->kind == ITEM_FILE)
+        item_value(item, ret_now);
+    else
+        *ret_now = node_ref(item->dir);
+    item->dir = *ret_now;
+}
+
+/* Whether it shows JSON whatever the value is: the text of a string too. */
+static gboolean item_shows_json(const Item *item)
+{
+    return item->dir->kind == NODE_VALUE;
+}
+
 gsize item_size(const Item *item)
 {
     g_autoptr(Node) now = NULL;
@@ -137,7 +157,7 @@ gsize item_size(const Item *item)
     if (item_unreadable(item))
         return SIZE_OF_UNREADABLE;
     if (item->kind == ITEM_FILE)
-        return value_file_size(item_value(item, &now));
+        return item_shows_json(item) ? item_value(item, &now).length + 1 : value_file_size(item_value(item, &now));
     if (item->special && item->special->size)
         return item->special->size(item->fs, item->dir);
     target = g_string_new(NULL);
@@ -151,6 +171,9 @@ void item_append_content(const Item *item, GString *out)
     g_autofree char *target = NULL;
     if (item->special) {
         item->special->append(item->fs, item->dir, out);
+    } else if (item->kind == ITEM_FILE && item_shows_json(item)) {
+        json_append_slice(out, item_value(item, &now));
+        g_string_append_c(out, '\n');
     } else if (item->kind == ITEM_FILE) {
         value_append_file(item_value(item, &now), out);
     } else if (item->kind == ITEM_LINK) {
@@ -189,7 +212,8 @@ static void stat_set_owner(const Fs *fs, mode_t type, guint mode, struct stat *s
 
 void item_stat_dir(const Fs *fs, const Node *dir, struct stat *ret)
 {
-    *ret = (struct stat){.st_ino = dir->id, .st_nlink = 2 + children_count(dir->children), .st_blksize = 4096};
+    guint dirs = dir->kind == NODE_FOLDER ? 0 : children_count(dir->children);
+    *ret = (struct stat){.st_ino = dir->id, .st_nlink = 2 + dirs, .st_blksize = 4096};
     /* Who may read a directory may enter it. */
     guint read = fs->source->read_only_mode;
     stat_set_owner(fs, S_IFDIR, read | (read & 0444) >> 2, ret);

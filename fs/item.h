@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Items: what stands at a name of a directory. A directory is a node; in it stand the
- * special files, a file or symlink for each slot, and a directory for each child. An item
- * borrows from the node it was found in. Any thread.
+ * special files, a file or symlink for each slot, and a directory for each child (a file where
+ * the child is a value). An item borrows from the node it was found in. Any thread.
  */
 #pragma once
 
@@ -21,7 +21,7 @@ typedef enum ItemKind {
 typedef struct Item {
     const Fs *fs;
     ItemKind kind;
-    const Node *dir; /* where it stands */
+    const Node *dir; /* where it stands; of a file in a folder: the value's node */
     guint depth;     /* of dir, below its view's root */
     const char *name;
     guint64 ino;
@@ -48,6 +48,9 @@ gboolean item_next(ItemIter *iter, Item *ret);
 /* Whether its content moves by itself: it is then read past the kernel's cache. */
 gboolean item_moves(const Item *item);
 gboolean item_can_be_written(const Item *item);
+/* Where its value moves by itself: fixes the value of this moment, if it has one now. *ret_now keeps what
+ * the item then borrows from. */
+void item_sample(Item *item, Node **ret_now);
 /* Bytes of its content; 0 for directories, and something for what cannot be read. */
 gsize item_size(const Item *item);
 /* Its content: what read(2) or readlink(2) give; nothing for directories. */

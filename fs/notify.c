@@ -27,6 +27,7 @@ struct Notifier {
 typedef struct Comparison {
     Fs *fs;
     Inode *dir;
+    const Node *before, *after; /* its nodes */
 } Comparison;
 
 static void invalidate_name(const Comparison *comparison, const char *name)
@@ -45,6 +46,16 @@ static void invalidate_version(const Comparison *comparison, const char *name, g
     inode_unref(comparison->fs->inodes, inode);
 }
 
+/* A file or symlink that is another version now, or gone. */
+static void compare_name(const Comparison *comparison, const char *name)
+{
+    Item was, is;
+    if (!item_find(comparison->fs, comparison->before, 0, name, &was))
+        return;
+    if (!item_find(comparison->fs, comparison->after, 0, name, &is) || is.ino != was.ino || is.version != was.version)
+        invalidate_version(comparison, name, was.ino, was.version);
+}
+
 static void compare(Fs *fs, const Node *before, const Node *after);
 
 static void compare_child(const Node *before, const Node *after, void *opaque)
@@ -52,30 +63,22 @@ static void compare_child(const Node *before, const Node *after, void *opaque)
     const Comparison *comparison = opaque;
     if (!before)
         return; /* a name that was not there is not cached */
-    if (after && before->id == after->id)
+    if (before->kind == NODE_VALUE)
+        compare_name(comparison, before->name);
+    else if (after && before->id == after->id)
         compare(comparison->fs, before, after);
     else
         invalidate_version(comparison, before->name, before->id, 0);
 }
 
-/* A file or symlink that is another version now, or gone. */
-static void compare_name(const Comparison *comparison, const Node *before, const Node *after, const char *name)
-{
-    Item was, is;
-    if (!item_find(comparison->fs, before, 0, name, &was))
-        return;
-    if (!item_find(comparison->fs, after, 0, name, &is) || is.ino != was.ino || is.version != was.version)
-        invalidate_version(comparison, name, was.ino, was.version);
-}
-
-static void compare_files(const Comparison *comparison, const Node *before, const Node *after)
+static void compare_files(const Comparison *comparison)
 {
     for (guint i = 0; i < n_special_files; i++)
-        compare_name(comparison, before, after, special_files[i].name);
-    if (before->stamp == after->stamp)
+        compare_name(comparison, special_files[i].name);
+    if (comparison->before->stamp == comparison->after->stamp)
         return;
-    for (guint slot = 0; slot < node_slot_count(before); slot++)
-        compare_name(comparison, before, after, node_slot_info(before, slot)->name);
+    for (guint slot = 0; slot < node_slot_count(comparison->before); slot++)
+        compare_name(comparison, node_slot_info(comparison->before, slot)->name);
 }
 
 static void compare(Fs *fs, const Node *before, const Node *after)
@@ -83,8 +86,8 @@ static void compare(Fs *fs, const Node *before, const Node *after)
     Inode *inode = before == after ? NULL : inode_find(fs->inodes, before->id, 0);
     if (!inode)
         return;
-    Comparison comparison = {.fs = fs, .dir = inode};
-    compare_files(&comparison, before, after);
+    Comparison comparison = {.fs = fs, .dir = inode, .before = before, .after = after};
+    compare_files(&comparison);
     children_diff(before->children, after->children, compare_child, &comparison);
     if (before->stamp != after->stamp) /* its own attributes, not its listing */
         fuse_lowlevel_notify_inval_inode(fs->session, inode_id(fs, inode), -1, 0);

@@ -4,11 +4,10 @@
 
 /* ---- .tree.json ---- */
 
-static gboolean everywhere(const Fs *fs, const Node *dir)
+static gboolean has_tree(const Fs *fs, const Node *dir)
 {
     (void)fs;
-    (void)dir;
-    return TRUE;
+    return dir->kind != NODE_FOLDER;
 }
 
 static gboolean tree_listed(const Fs *fs)
@@ -84,7 +83,7 @@ const SpecialFile special_files[] = {
     {.name = ".tree.json",
      .help = "this directory and all below it as JSON, in one read",
      .ino_offset = 1,
-     .exists = everywhere,
+     .exists = has_tree,
      .listed = tree_listed,
      .version = tree_version,
      .size = tree_size,

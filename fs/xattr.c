@@ -68,9 +68,11 @@ static gboolean get_error(const Subject *subject, GString *out)
         return append_text(out, written);
     if (node_slot_info(subject->node, slot)->flags & SLOT_SECRET)
         return append_text(out, "a secret is not shown");
-    if (node_slot_value(subject->node, slot).length)
+    /* Of a file in a folder only a sample tells whether there is a value. */
+    g_autoptr(Node) now = subject->node->kind == NODE_VALUE ? node_sample(subject->node) : node_ref(subject->node);
+    if (node_slot_value(now, slot).length)
         return FALSE;
-    const char *reason = node_slot_error(subject->node, slot);
+    const char *reason = node_slot_error(now, slot);
     return append_text(out, reason ? reason : "the source gave no value");
 }
 

@@ -177,37 +177,54 @@ static Node *node_alloc(const NodeSpec *spec)
     return node;
 }
 
-/* The bytes of a map's member names, with their colons. */
-static gsize map_names_size(const Node *node)
+/* The next child that stands in the JSON of the node that it is a child of. */
+static const Node *next_in_tree(ChildrenIter *iter)
 {
-    g_autoptr(GString) name = g_string_new(NULL);
+    const Node *child = children_next(iter);
+    while (child && child->kind == NODE_FOLDER)
+        child = children_next(iter);
+    return child;
+}
+
+/* The bytes between a map's braces. */
+static gsize map_members_size(const Node *node)
+{
+    g_autoptr(GString) names = g_string_new(NULL);
+    gsize size = 0;
     ChildrenIter iter = children_iter(node->children, 0);
-    for (const Node *child; (child = children_next(&iter));) {
-        json_append_string(name, child->name, -1);
-        g_string_append_c(name, ':');
+    for (const Node *child; (child = next_in_tree(&iter));) {
+        if (names->len)
+            g_string_append_c(names, ',');
+        json_append_string(names, child->name, -1);
+        g_string_append_c(names, ':');
+        size += child->tree_size;
     }
-    return name->len;
+    return size + names->len;
 }
 
 static void node_set_tree_size(Node *node)
 {
     gsize children = children_tree_size(node->children);
+    node->tree_moving = node->kind != NODE_FOLDER && (node->sampler || children_moving(node->children));
     switch (node->kind) {
     case NODE_OBJECT:
         node->tree_size = LENGTH(OBJECT_HEAD OBJECT_CHILDREN OBJECT_PROPERTIES OBJECT_TAIL) + node->json_name.length +
                           children + node->text.length;
         break;
     case NODE_RECORD:
+    case NODE_VALUE:
         node->tree_size = node->text.length;
+        break;
+    case NODE_FOLDER:
+        node->tree_size = 0;
         break;
     case NODE_LIST:
         node->tree_size = LENGTH("[]") + children;
         break;
     case NODE_MAP:
-        node->tree_size = LENGTH("{}") + children + map_names_size(node);
+        node->tree_size = LENGTH("{}") + map_members_size(node);
         break;
     }
-    node->tree_moving = node->sampler || children_moving(node->children);
 }
 
 Node *node_new(const NodeSpec *spec)
@@ -346,6 +363,14 @@ JsonSlice node_type(const Node *node)
     return slot < 0 ? (JsonSlice){0} : node_slot_value(node, (guint)slot);
 }
 
+/* Of a value: the one slot is all of the text. */
+static guint value_index(JsonSlice text, NodeSlot *slots, guint n)
+{
+    if (n == 1)
+        slots[0] = (NodeSlot){.length = (guint32)text.length};
+    return 1;
+}
+
 /* Where the values stand in a text of property entries. */
 static guint object_index(JsonSlice text, NodeSlot *slots, guint n)
 {
@@ -378,9 +403,12 @@ Node *node_sample(const Node *node)
 
     guint n = node_slot_count(node);
     g_autofree NodeSlot *slots = g_new0(NodeSlot, MAX(n, 1));
-    guint found =
-        node->kind == NODE_RECORD ? record_index(slice, node->layout, slots, n) : object_index(slice, slots, n);
+    guint found = node->kind == NODE_RECORD  ? record_index(slice, node->layout, slots, n)
+                  : node->kind == NODE_VALUE ? value_index(slice, slots, n)
+                                             : object_index(slice, slots, n);
     g_assert(found == n); /* a sampler's promise */
+    g_autofree char *reason = length == 0 && node->sampler->reason ? node->sampler->reason(node->sampler) : NULL;
+    const char *const reasons[] = {reason}; /* of the one slot of a value */
 
     NodeSpec spec = {.kind = node->kind,
                      .name = node->name,
@@ -389,7 +417,7 @@ Node *node_sample(const Node *node)
                      .bytes = bytes,
                      .text = slice,
                      .slots = slots,
-                     .slot_errors = (const char *const *)node->slot_errors,
+                     .slot_errors = reason ? reasons : (const char *const *)node->slot_errors,
                      .children = node->children,
                      .layout = node->layout};
     Node *sampled = node_alloc(&spec);
@@ -445,6 +473,8 @@ static char *put_head(char *at, const Node *node)
     case NODE_MAP:
         return PUT_LITERAL(at, "{");
     case NODE_RECORD:
+    case NODE_VALUE:
+    case NODE_FOLDER:
         break;
     }
     return at;
@@ -461,6 +491,12 @@ static char *put_member_name(char *at, const Node *child)
     json_append_string(name, child->name, -1);
     g_string_append_c(name, ':');
     return put(at, name->str, name->len);
+}
+
+/* Whether the children's JSON stands in the node's as it is. */
+static gboolean stands_with_children(const Node *node)
+{
+    return node->kind == NODE_OBJECT || node->kind == NODE_LIST || node->kind == NODE_MAP;
 }
 
 /* Whether what was rendered of a subtree is kept: it is large, and mostly made of small pieces. */
@@ -499,10 +535,10 @@ static char *put_tree(char *at, const Node *node)
 static char *put_tree_anew(char *at, const Node *node)
 {
     at = put_head(at, node);
-    if (node->kind != NODE_RECORD) {
+    if (stands_with_children(node)) {
         ChildrenIter iter = children_iter(node->children, 0);
         gboolean first = TRUE;
-        for (const Node *child; (child = children_next(&iter)); first = FALSE) {
+        for (const Node *child; (child = next_in_tree(&iter)); first = FALSE) {
             if (!first)
                 at = PUT_LITERAL(at, ",");
             if (node->kind == NODE_MAP)
@@ -535,7 +571,7 @@ static void append_children(const Node *node, GString *out)
 {
     ChildrenIter iter = children_iter(node->children, 0);
     gboolean first = TRUE;
-    for (const Node *child; (child = children_next(&iter)); first = FALSE) {
+    for (const Node *child; (child = next_in_tree(&iter)); first = FALSE) {
         if (!first)
             g_string_append_c(out, ',');
         if (node->kind == NODE_MAP) {
@@ -553,7 +589,7 @@ void node_append_tree(const Node *node, GString *out)
         return;
     }
     append_head(node, out);
-    if (node->kind != NODE_RECORD)
+    if (stands_with_children(node))
         append_children(node, out);
     if (node->kind == NODE_OBJECT)
         g_string_append_len(out, OBJECT_PROPERTIES, LENGTH(OBJECT_PROPERTIES));

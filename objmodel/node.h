@@ -67,6 +67,9 @@ typedef struct Sampler Sampler;
 struct Sampler {
     gatomicrefcount refs;
     void (*fill)(Sampler *sampler, GString *out);
+    /* Of a NODE_VALUE, or NULL: fill may then write nothing where there is no value at this moment, and this
+     * says why: new memory. */
+    char *(*reason)(Sampler *sampler);
     void (*free)(Sampler *sampler); /* frees the sampler itself */
 };
 Sampler *sampler_ref(Sampler *sampler);
@@ -79,6 +82,8 @@ typedef enum NodeKind {
     NODE_RECORD, /* the text as it is, {...}; children are parts of it, shown as directories */
     NODE_LIST,   /* [child,child,...] */
     NODE_MAP,    /* {"name":child,...} */
+    NODE_VALUE,  /* the text as it is, one JSON value: a file in the folder it is a child of */
+    NODE_FOLDER, /* nothing: its children are values, each read by itself, and stand in no tree's JSON */
 } NodeKind;
 
 typedef struct Node Node;
@@ -106,7 +111,7 @@ struct Node {
 
     /* What it has. */
     Shape *shape;
-    JsonSlice text; /* object: its property entries, separated by commas; record: all of it */
+    JsonSlice text; /* object: its property entries, separated by commas; record, value: all of it */
     NodeSlot *slots;
     Children *children; /* never NULL */
     Sampler *sampler;   /* or NULL: the slots with SLOT_MOVING are read through it */

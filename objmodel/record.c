@@ -98,7 +98,7 @@ static void member_sampler_free(Sampler *base)
 
 static Sampler *member_sampler_new(Sampler *whole, const char *member)
 {
-    MemberSampler *sampler = g_new(MemberSampler, 1);
+    MemberSampler *sampler = g_new0(MemberSampler, 1);
     g_atomic_ref_count_init(&sampler->base.refs);
     sampler->base.fill = member_sampler_fill;
     sampler->base.free = member_sampler_free;

@@ -72,6 +72,7 @@ static const ViewRow views[N_VIEWS] = {
     [VIEW_QOM] = {"qom", NULL, NULL, NULL},
     [VIEW_CPU_DEFINITIONS] = {"cpu-definitions", &plain_layout, &plain_moving_layout, cpu_definition_name},
     [VIEW_BLOCKSTATS] = {"blockstats", &block_layout, &block_moving_layout, disk_name},
+    [VIEW_QUERY] = {"query", NULL, NULL, NULL},
     [VIEW_VM] = {"vm", &plain_layout, NULL, NULL},
 };
 
@@ -84,7 +85,7 @@ const char *view_name(View view)
 int view_find(const char *name)
 {
     for (int view = 0; view < N_VIEWS; view++) {
-        if (strcmp(views[view].name, name) == 0)
+        if (view != VIEW_QUERY && strcmp(views[view].name, name) == 0)
             return view;
     }
     return -1;
@@ -157,6 +158,72 @@ Node *view_list_from_json(View view, GBytes *bytes, JsonSlice array, const Node 
     return view_list_new(view, (const ViewEntry *)(gpointer)entries->data, entries->len, previous, stamp);
 }
 
+/* ---- queries ---- */
+
+char *view_query_file_name(const char *command)
+{
+    static const char prefix[] = "query-";
+    const char *name = g_str_has_prefix(command, prefix) ? command + strlen(prefix) : command;
+    g_autofree char *file_name = g_strconcat(name, ".json", NULL);
+
+    return file_name_encode(file_name, strlen(file_name));
+}
+
+static Node *query_node(const ViewQuery *query, const char *file_name, const Node *previous, guint64 stamp)
+{
+    SlotInfo info = {.name = file_name, .flags = query->sampler ? SLOT_MOVING : 0};
+    const NodeSlot slot = {.length = (guint32)query->text.length};
+    gboolean same = previous && node_slot_info(previous, 0)->flags == info.flags;
+    g_autoptr(Shape) shape = same ? shape_ref(previous->shape) : shape_new(&info, 1);
+
+    return node_new(&(NodeSpec){
+        .kind = NODE_VALUE,
+        .name = file_name,
+        .shape = shape,
+        .bytes = query->bytes,
+        .text = query->text,
+        .slots = &slot,
+        .slot_errors = query->error ? &query->error : NULL,
+        .sampler = query->sampler,
+        .previous = previous,
+        .stamp = stamp,
+    });
+}
+
+Node *view_query_new(const ViewQuery *queries, guint n, const Node *previous, guint64 stamp)
+{
+    g_autoptr(GPtrArray) nodes = g_ptr_array_new_full(n, (GDestroyNotify)node_unref);
+    g_autoptr(Children) children = NULL;
+
+    for (guint i = 0; i < n; i++) {
+        g_autofree char *file_name = view_query_file_name(queries[i].command);
+        const Node *before = previous ? children_find(previous->children, file_name) : NULL;
+
+        g_ptr_array_add(nodes, query_node(&queries[i], file_name, before, stamp));
+    }
+    children = children_new((Node *const *)nodes->pdata, nodes->len);
+    return node_new(&(NodeSpec){
+        .kind = NODE_FOLDER,
+        .name = views[VIEW_QUERY].name,
+        .children = children,
+        .previous = previous,
+        .stamp = stamp,
+    });
+}
+
+Node *view_query_set(const Node *folder, const ViewQuery *query, guint64 stamp)
+{
+    g_autofree char *file_name = view_query_file_name(query->command);
+    const Node *before = children_find(folder->children, file_name);
+    g_autoptr(Node) after = NULL;
+    g_autoptr(Children) children = NULL;
+
+    g_return_val_if_fail(before, node_ref(folder));
+    after = query_node(query, file_name, before, stamp);
+    children = children_with(folder->children, before, after);
+    return node_with_children(folder, children, stamp);
+}
+
 /* ---- vm ---- */
 
 static void append_string_member(GString *out, const char *name, const char *value)
@@ -203,7 +270,7 @@ Node *views_root_new(Node *const nodes[N_VIEWS], const Node *previous, guint64 s
             continue;
         }
         all[view] = node_new(&(NodeSpec){
-            .kind = NODE_LIST,
+            .kind = view == VIEW_QUERY ? NODE_FOLDER : NODE_LIST,
             .name = views[view].name,
             .previous = previous ? views_get(previous, view) : NULL,
             .stamp = stamp,

@@ -79,6 +79,82 @@ static void check_content(const Item *item, const char *expected)
     g_assert_cmpuint(item_size(item), ==, strlen(expected));
 }
 
+/* ---- a folder ---- */
+
+static void now_fill(Sampler *sampler G_GNUC_UNUSED, GString *out)
+{
+    static int count;
+
+    if (++count == 1)
+        g_string_append_printf(out, "\"%d\"", count);
+}
+
+static void test_folder(void)
+{
+    Sampler *now = g_new0(Sampler, 1);
+    SlotInfo infos[] = {{.name = "a.json"}, {.name = "now.json", .flags = SLOT_MOVING}, {.name = "none.json"}};
+    g_autoptr(GBytes) bytes = g_bytes_new_static("\"x\"", 3);
+    g_autoptr(GPtrArray) nodes = g_ptr_array_new_with_free_func((GDestroyNotify)node_unref);
+    g_autoptr(Children) children = NULL;
+    g_autoptr(Node) folder = NULL, sampled = NULL, again = NULL;
+    struct stat st;
+    Item item;
+
+    g_atomic_ref_count_init(&now->refs);
+    now->fill = now_fill;
+    now->free = clock_free;
+    for (guint i = 0; i < G_N_ELEMENTS(infos); i++) {
+        g_autoptr(Shape) shape = shape_new(&infos[i], 1);
+        NodeSlot slot = {.length = i == 0 ? 3 : 0};
+
+        g_ptr_array_add(nodes,
+                        node_new(&(NodeSpec){.kind = NODE_VALUE,
+                                             .name = infos[i].name,
+                                             .shape = shape,
+                                             .bytes = i == 0 ? bytes : NULL,
+                                             .text = {i == 0 ? g_bytes_get_data(bytes, NULL) : NULL, slot.length},
+                                             .slots = &slot,
+                                             .sampler = i == 1 ? now : NULL,
+                                             .stamp = 1}));
+    }
+    sampler_unref(now);
+    children = children_new((Node *const *)nodes->pdata, nodes->len);
+    folder = node_new(&(NodeSpec){.kind = NODE_FOLDER, .name = "f", .children = children, .stamp = 1});
+
+    /* It has files, and no .tree.json. */
+    g_assert_false(item_find(&fs, folder, 1, ".tree.json", &item));
+    ItemIter iter = item_iter(&fs, folder, 1, 0);
+    for (guint i = 0; i < G_N_ELEMENTS(infos); i++) {
+        g_assert_true(item_next(&iter, &item));
+        g_assert_cmpstr(item.name, ==, infos[i].name);
+        g_assert_cmpint(item.kind, ==, ITEM_FILE);
+    }
+    g_assert_false(item_next(&iter, &item));
+    item_stat_dir(&fs, folder, &st);
+    g_assert_cmpuint(st.st_nlink, ==, 2);
+
+    /* JSON it is, of a string too. */
+    g_assert_true(item_find(&fs, folder, 1, "a.json", &item));
+    check_content(&item, "\"x\"\n");
+    g_assert_false(item_moves(&item));
+    g_assert_false(item_can_be_written(&item));
+    g_assert_cmpint(item_unreadable(&item), ==, 0);
+
+    /* What is asked anew: a sample tells whether there is something. */
+    g_assert_true(item_find(&fs, folder, 1, "now.json", &item));
+    g_assert_true(item_moves(&item));
+    item_sample(&item, &sampled);
+    g_assert_cmpint(item_unreadable(&item), ==, 0);
+    check_content(&item, "\"1\"\n"); /* which stays */
+    g_assert_true(item_find(&fs, folder, 1, "now.json", &item));
+    item_sample(&item, &again);
+    g_assert_cmpint(item_unreadable(&item), ==, EIO);
+
+    g_assert_true(item_find(&fs, folder, 1, "none.json", &item));
+    g_assert_cmpint(item_unreadable(&item), ==, EIO);
+    g_assert_cmpuint(item_size(&item), ==, 1);
+}
+
 /* ---- the tests ---- */
 
 static void test_find(void)
@@ -322,6 +398,7 @@ int main(int argc, char **argv)
     g_test_add_func("/item/find", test_find);
     g_test_add_func("/item/listing", test_listing);
     g_test_add_func("/item/content", test_content);
+    g_test_add_func("/item/folder", test_folder);
     g_test_add_func("/item/unreadable", test_unreadable);
     g_test_add_func("/item/writable", test_writable);
     g_test_add_func("/item/versions", test_versions);

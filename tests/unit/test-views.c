@@ -145,10 +145,128 @@ static void test_root(void)
     g_assert_cmpuint(node_slot_stamp(later, (guint)node_find_slot(later, "generation")), ==, 6);
 }
 
+/* ---- queries ---- */
+
+static gboolean count_is_there = TRUE;
+
+/* How often it was asked; or nothing. */
+static void count_fill(Sampler *sampler G_GNUC_UNUSED, GString *out)
+{
+    static int count;
+
+    if (count_is_there)
+        g_string_append_printf(out, "{\"count\":%d}", ++count);
+}
+
+static char *count_reason(Sampler *sampler G_GNUC_UNUSED)
+{
+    return g_strdup("nobody counts");
+}
+
+static void count_free(Sampler *sampler)
+{
+    g_free(sampler);
+}
+
+static void check_query(const Node *folder, const char *name, const char *value, const char *error)
+{
+    const Node *node = children_find(folder->children, name);
+    g_autoptr(Node) now = NULL;
+    JsonSlice found;
+
+    g_assert_nonnull(node);
+    g_assert_cmpint(node->kind, ==, NODE_VALUE);
+    now = node_sample(node);
+    g_assert_cmpint(node_find_slot(now, name), ==, 0);
+    found = node_slot_value(now, 0);
+    g_assert_cmpmem(found.text, found.length, value, strlen(value));
+    g_assert_cmpstr(node_slot_error(now, 0), ==, error);
+}
+
+static void test_queries(void)
+{
+    static const char text[] = "{\"running\":true}", other[] = "[1]";
+    g_autoptr(GBytes) bytes = g_bytes_new_static(text, strlen(text)), later = g_bytes_new_static(other, strlen(other));
+    Sampler *count = g_new0(Sampler, 1);
+    ViewQuery queries[] = {
+        {.command = "query-status", .bytes = bytes, .text = slice(bytes)},
+        {.command = "query-count", .sampler = count},
+        {.command = "query-sev", .error = "no such thing"},
+        {.command = "x-query-jit"},
+    };
+    g_autoptr(Node) first = NULL, same = NULL, second = NULL, third = NULL;
+    const Node *before, *after;
+
+    g_atomic_ref_count_init(&count->refs);
+    count->fill = count_fill;
+    count->reason = count_reason;
+    count->free = count_free;
+    first = view_query_new(queries, G_N_ELEMENTS(queries), NULL, 5);
+    sampler_unref(count);
+    check_query(first, "status.json", text, NULL);
+    check_query(first, "count.json", "{\"count\":1}", NULL);
+    check_query(first, "count.json", "{\"count\":2}", NULL);
+    count_is_there = FALSE;
+    check_query(first, "count.json", "", "nobody counts");
+    count_is_there = TRUE;
+    check_query(first, "sev.json", "", "no such thing");
+    check_query(first, "x-query-jit.json", "", NULL); /* not known yet */
+    check_tree(first, "");
+    g_assert_false(first->tree_moving); /* nobody reads it as a whole */
+
+    same = view_query_new(queries, G_N_ELEMENTS(queries), first, 6);
+    g_assert_true(same == first);
+
+    /* An answer comes; the others stay what they are. */
+    second = view_query_set(first, &(ViewQuery){.command = "x-query-jit", .bytes = bytes, .text = slice(bytes)}, 7);
+    check_query(second, "x-query-jit.json", text, NULL);
+    before = children_find(first->children, "x-query-jit.json");
+    after = children_find(second->children, "x-query-jit.json");
+    g_assert_cmpuint(node_slot_ino(before, 0), ==, node_slot_ino(after, 0));
+    g_assert_cmpuint(node_slot_stamp(before, 0), ==, 5);
+    g_assert_cmpuint(node_slot_stamp(after, 0), ==, 7);
+    g_assert_cmpuint(second->names_stamp, ==, 5);
+    g_assert_true(children_find(second->children, "status.json") == children_find(first->children, "status.json"));
+
+    /* Another answer, the same one, and an error. */
+    third = view_query_set(second, &(ViewQuery){.command = "query-status", .bytes = later, .text = slice(later)}, 8);
+    check_query(third, "status.json", other, NULL);
+    g_clear_pointer(&second, node_unref);
+    second = view_query_set(third, &(ViewQuery){.command = "query-status", .bytes = later, .text = slice(later)}, 9);
+    g_assert_true(second == third);
+    g_clear_pointer(&second, node_unref);
+    second = view_query_set(third, &(ViewQuery){.command = "query-status", .error = "gone"}, 10);
+    check_query(second, "status.json", "", "gone");
+    g_assert_cmpuint(node_slot_stamp(children_find(second->children, "status.json"), 0), ==, 10);
+}
+
+/* They stand in no JSON, wherever the folder is. */
+static void test_queries_in_root(void)
+{
+    static const char empty[] = "{\"qom\":[],\"cpu-definitions\":[],\"blockstats\":[],\"vm\":[]}";
+    Sampler *count = g_new0(Sampler, 1);
+    g_autoptr(Node) queries = NULL, root = NULL, none = views_root_new((Node *[N_VIEWS]){NULL}, NULL, 5);
+    Node *nodes[N_VIEWS] = {NULL};
+
+    g_atomic_ref_count_init(&count->refs);
+    count->fill = count_fill;
+    count->free = count_free;
+    queries = view_query_new(&(ViewQuery){.command = "query-count", .sampler = count}, 1, NULL, 5);
+    sampler_unref(count);
+    nodes[VIEW_QUERY] = queries;
+    root = views_root_new(nodes, NULL, 5);
+    g_assert_true(views_get(root, VIEW_QUERY) == queries);
+    g_assert_false(root->tree_moving);
+    g_assert_cmpuint(node_tree_size(root), ==, strlen(empty));
+    check_tree(root, empty);
+    g_assert_cmpint(views_get(none, VIEW_QUERY)->kind, ==, NODE_FOLDER);
+    check_tree(none, empty);
+}
+
 static void test_view_names(void)
 {
     for (int view = 0; view < N_VIEWS; view++)
-        g_assert_cmpint(view_find(view_name(view)), ==, view);
+        g_assert_cmpint(view_find(view_name(view)), ==, view == VIEW_QUERY ? -1 : view);
     g_assert_cmpint(view_find("nope"), ==, -1);
 }
 
@@ -162,6 +280,8 @@ int main(int argc, char **argv)
     g_test_add_func("/views/disk-record", test_disk_record);
     g_test_add_func("/views/definitions", test_definitions);
     g_test_add_func("/views/root", test_root);
+    g_test_add_func("/views/queries", test_queries);
+    g_test_add_func("/views/queries-in-root", test_queries_in_root);
     g_test_add_func("/views/names", test_view_names);
     return g_test_run();
 }
