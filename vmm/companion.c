@@ -7,11 +7,13 @@
 
 #include "vmm/qmp-context.h"
 #include "vmm/qmp-object-options.h"
+#include "vmm/query.h"
 
 struct Companion {
     QmpContext context;
     QmpServer *server;
     EventLog *events;
+    QueryCommands *queries;
     QmpCommand object_add; /* the row of that name, with what our own types take */
     GPtrArray *memory;     /* of its argument type */
 };
@@ -49,24 +51,24 @@ static QmpVersion source_version(const Snapshot *snapshot)
     return version;
 }
 
-/* The rows of qmp_vm_commands for which vm/ has something. */
-static void add_vm_commands(QmpRegistry *registry, const Snapshot *snapshot, gboolean is_model, void *context)
+/* The rows of queries_vm for which vm/ has something. */
+static void add_vm_queries(Companion *companion, QmpRegistry *registry, const Snapshot *snapshot, gboolean is_model)
 {
     static const char *const members[][2] = {
         {"query-status", "status"},
         {"query-uuid", "uuid"},
     };
 
-    for (const QmpCommand *command = qmp_vm_commands; command->name != NULL; command++) {
+    for (const Query *query = queries_vm; query->command != NULL; query++) {
         gboolean has = is_model || views_get(snapshot->root, VIEW_VM)->kind == NODE_RECORD;
 
         for (guint i = 0; i < G_N_ELEMENTS(members) && !is_model; i++) {
-            if (g_str_equal(command->name, members[i][0])) {
+            if (g_str_equal(query->command, members[i][0])) {
                 has = vm_has(snapshot, members[i][1]);
             }
         }
         if (has) {
-            qmp_registry_add_one(registry, command, context);
+            query_commands_add(companion->queries, registry, query);
         }
     }
 }
@@ -95,19 +97,20 @@ static QmpRegistry *companion_registry(Companion *companion)
     QmpVersion version = source_version(snapshot);
     QmpRegistry *registry = qmp_registry_new(&version);
 
-    add_vm_commands(registry, snapshot, is_model, context);
+    companion->queries = query_commands_new(context);
+    add_vm_queries(companion, registry, snapshot, is_model);
     if (source_has(snapshot, VIEW_QOM)) {
         qmp_registry_add(registry, qmp_qom_commands, context);
     }
     if (is_model || source_has(snapshot, VIEW_CPU_DEFINITIONS)) {
-        qmp_registry_add(registry, qmp_cpu_commands, context);
+        query_commands_add_table(companion->queries, registry, queries_cpu);
     }
     if (is_model || source_has(snapshot, VIEW_BLOCKSTATS)) {
-        qmp_registry_add(registry, qmp_block_commands, context);
+        query_commands_add_table(companion->queries, registry, queries_block);
     }
     if (is_model) {
         qmp_registry_add(registry, qmp_types_commands, context);
-        qmp_registry_add(registry, qmp_model_commands, context);
+        query_commands_add_vm(companion->queries, registry);
         qmp_registry_add_events(registry, qmp_vm_events);
     }
     add_change_commands(registry, companion);
@@ -220,6 +223,7 @@ void companion_free(Companion *companion)
     }
     qmp_server_free(companion->server);
     qmp_workers_free(companion->context.workers);
+    query_commands_free(companion->queries);
     g_ptr_array_unref(companion->memory);
     g_free(companion);
 }

@@ -8,6 +8,8 @@ extern const char vmm_data_machines[], vmm_data_machines_end[];
 extern const char vmm_data_cpu_features[], vmm_data_cpu_features_end[];
 extern const char vmm_data_cpu_models[], vmm_data_cpu_models_end[];
 extern const char vmm_data_cpu_definitions[], vmm_data_cpu_definitions_end[];
+extern const char vmm_data_queries[], vmm_data_queries_end[];
+extern const char vmm_data_pci[], vmm_data_pci_end[];
 
 static const struct {
     const char *name, *start, *end;
@@ -17,6 +19,8 @@ static const struct {
     [DATA_CPU_FEATURES] = {"cpu-features.json", vmm_data_cpu_features, vmm_data_cpu_features_end},
     [DATA_CPU_MODELS] = {"cpu-models.json", vmm_data_cpu_models, vmm_data_cpu_models_end},
     [DATA_CPU_DEFINITIONS] = {"cpu-definitions.json", vmm_data_cpu_definitions, vmm_data_cpu_definitions_end},
+    [DATA_QUERIES] = {"queries.json", vmm_data_queries, vmm_data_queries_end},
+    [DATA_PCI] = {"pci.json", vmm_data_pci, vmm_data_pci_end},
 };
 
 const char *data_name(DataFile file)

@@ -13,6 +13,8 @@ typedef enum DataFile {
     DATA_CPU_FEATURES,    /* where each feature's bit is */
     DATA_CPU_MODELS,      /* which features each CPU model has */
     DATA_CPU_DEFINITIONS, /* as query-cpu-definitions returns them */
+    DATA_QUERIES,         /* what queries return: see query-data.h */
+    DATA_PCI,             /* what PCI devices say of themselves, by type */
     N_DATA_FILES,
 } DataFile;
 

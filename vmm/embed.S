@@ -14,5 +14,7 @@ vmm_data_\name\()_end:
         embed cpu_features, cpu-features.json
         embed cpu_models, cpu-models.json
         embed cpu_definitions, cpu-definitions.json
+        embed queries, queries.json
+        embed pci, pci.json
 
         .section .note.GNU-stack, "", %progbits

@@ -29,13 +29,9 @@ static inline Snapshot *qmp_context_snapshot(QmpCall *call)
     return snapshots_current(context->source->snapshots);
 }
 
-/* The tables. Those that change something fail where there is no VM. */
+/* The tables; those of queries are in query.h. Those that change something fail where there is no VM. */
 extern const QmpCommand qmp_qom_commands[];    /* need the object tree */
-extern const QmpCommand qmp_cpu_commands[];    /* need the CPU definitions */
-extern const QmpCommand qmp_block_commands[];  /* need the block statistics */
-extern const QmpCommand qmp_vm_commands[];     /* need what vm/ shows */
 extern const QmpCommand qmp_types_commands[];  /* need a VM */
-extern const QmpCommand qmp_model_commands[];  /* need a VM */
 extern const QmpCommand qmp_change_commands[]; /* change something */
 /* A list of ObjectPropertyInfo: what qom-list and the listings of a type's properties return. */
 extern const QmpType qmp_property_info_list;

@@ -16,6 +16,7 @@
 #include "vmm/devices.h"
 #include "vmm/machine.h"
 #include "vmm/parts.h"
+#include "vmm/query.h"
 #include "vmm/types.h"
 #include "vmm/views.h"
 #include "vmm/vm-private.h"
@@ -322,6 +323,8 @@ static void vm_publish(Vm *vm)
         take_view(vm, VIEW_BLOCKSTATS, block_view_new(vm, vm->views[VIEW_BLOCKSTATS], stamp));
     if (!vm->views[VIEW_CPU_DEFINITIONS])
         take_view(vm, VIEW_CPU_DEFINITIONS, make_cpu_definitions(stamp));
+    if (!vm->views[VIEW_QUERY])
+        take_view(vm, VIEW_QUERY, query_view_new(vm, stamp));
     take_view(vm, VIEW_VM, make_vm_view(vm, stamp));
     vm->disks_changed = vm->vm_changed = FALSE;
 

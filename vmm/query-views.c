@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The QMP commands that return what the other views show: what vm/ says of the VM, the CPU
- * definitions, the block statistics. From the newest snapshot, by the monitor thread; dumps
- * answer them too, where they have the view.
+ * The queries that return what the other views show: what vm/ says of the VM, the CPU definitions, the block
+ * statistics. Dumps answer them too, where they have the view.
  */
 #include <string.h>
 
-#include "vmm/qmp-context.h"
+#include "vmm/query.h"
 
 /* ---- what vm/ shows ---- */
 
@@ -35,18 +34,16 @@ static const QmpType status_info = {
         },
 };
 
-static void query_status(QmpCall *call, const void *args G_GNUC_UNUSED)
+static gboolean query_status(const QueryInput *in, GString *out, GError **error G_GNUC_UNUSED)
 {
-    g_autoptr(Snapshot) snapshot = qmp_context_snapshot(call);
-    JsonSlice status = vm_member(snapshot, "status");
-    GString *out = qmp_call_result(call);
+    JsonSlice status = vm_member(in->snapshot, "status");
 
     g_string_append(out, "{\"status\":");
     json_append_slice(out, status);
     g_string_append(out, ",\"running\":");
     json_append_bool(out, json_string_is(status, "running"));
     g_string_append_c(out, '}');
-    qmp_call_return(call);
+    return TRUE;
 }
 
 static const QmpType name_info = {
@@ -55,18 +52,16 @@ static const QmpType name_info = {
     .members = (const QmpMember[]){{"name", &qmp_str, TRUE}, {0}},
 };
 
-static void query_name(QmpCall *call, const void *args G_GNUC_UNUSED)
+static gboolean query_name(const QueryInput *in, GString *out, GError **error G_GNUC_UNUSED)
 {
-    g_autoptr(Snapshot) snapshot = qmp_context_snapshot(call);
-    JsonSlice name = vm_member(snapshot, "name");
-    GString *out = qmp_call_result(call);
+    JsonSlice name = vm_member(in->snapshot, "name");
 
     if (!json_string_is(name, "")) {
         g_string_append(out, "{\"name\":");
         json_append_slice(out, name);
         g_string_append_c(out, '}');
     }
-    qmp_call_return(call);
+    return TRUE;
 }
 
 static const QmpType uuid_info = {
@@ -75,21 +70,19 @@ static const QmpType uuid_info = {
     .members = (const QmpMember[]){{"UUID", &qmp_str, FALSE}, {0}},
 };
 
-static void query_uuid(QmpCall *call, const void *args G_GNUC_UNUSED)
+static gboolean query_uuid(const QueryInput *in, GString *out, GError **error G_GNUC_UNUSED)
 {
-    g_autoptr(Snapshot) snapshot = qmp_context_snapshot(call);
-    GString *out = qmp_call_result(call);
 
     g_string_append(out, "{\"UUID\":");
-    json_append_slice(out, vm_member(snapshot, "uuid"));
+    json_append_slice(out, vm_member(in->snapshot, "uuid"));
     g_string_append_c(out, '}');
-    qmp_call_return(call);
+    return TRUE;
 }
 
-const QmpCommand qmp_vm_commands[] = {
-    {.name = "query-status", .handler = query_status, .ret = &status_info},
-    {.name = "query-name", .handler = query_name, .ret = &name_info},
-    {.name = "query-uuid", .handler = query_uuid, .ret = &uuid_info},
+const Query queries_vm[] = {
+    {.command = "query-status", .answer = query_status, .ret = &status_info},
+    {.command = "query-name", .answer = query_name, .ret = &name_info},
+    {.command = "query-uuid", .answer = query_uuid, .ret = &uuid_info},
     {0},
 };
 
@@ -112,16 +105,15 @@ static const QmpType cpu_definition_info = {
 };
 static QMP_LIST_OF(cpu_definition_list, cpu_definition_info);
 
-static void query_cpu_definitions(QmpCall *call, const void *args G_GNUC_UNUSED)
+static gboolean query_cpu_definitions(const QueryInput *in, GString *out, GError **error G_GNUC_UNUSED)
 {
-    g_autoptr(Snapshot) snapshot = qmp_context_snapshot(call);
 
-    node_append_tree(views_get(snapshot->root, VIEW_CPU_DEFINITIONS), qmp_call_result(call));
-    qmp_call_return(call);
+    node_append_tree(views_get(in->snapshot->root, VIEW_CPU_DEFINITIONS), out);
+    return TRUE;
 }
 
-const QmpCommand qmp_cpu_commands[] = {
-    {.name = "query-cpu-definitions", .handler = query_cpu_definitions, .ret = &cpu_definition_list},
+const Query queries_cpu[] = {
+    {.command = "query-cpu-definitions", .answer = query_cpu_definitions, .ret = &cpu_definition_list, .no_file = TRUE},
     {0},
 };
 
@@ -361,18 +353,15 @@ static const QmpArg block_stats_args[] = {
     {0},
 };
 
-static void query_blockstats(QmpCall *call, const void *data)
+static gboolean query_blockstats(const QueryInput *in, GString *out, GError **error G_GNUC_UNUSED)
 {
-    const BlockStatsArgs *args = data;
-    g_autoptr(Snapshot) snapshot = qmp_context_snapshot(call);
-    const Node *view = views_get(snapshot->root, VIEW_BLOCKSTATS), *entry;
+    const BlockStatsArgs *args = in->args;
+    const Node *view = views_get(in->snapshot->root, VIEW_BLOCKSTATS), *entry;
     ChildrenIter iter = children_iter(view->children, 0);
-    GString *out = qmp_call_result(call);
 
     if (!args->query_nodes) {
         node_append_tree(view, out);
-        qmp_call_return(call);
-        return;
+        return TRUE;
     }
     g_string_append_c(out, '[');
     while ((entry = children_next(&iter)) != NULL) {
@@ -381,14 +370,15 @@ static void query_blockstats(QmpCall *call, const void *data)
         append_nodes(out, sample->text);
     }
     g_string_append_c(out, ']');
-    qmp_call_return(call);
+    return TRUE;
 }
 
-const QmpCommand qmp_block_commands[] = {
-    {.name = "query-blockstats",
-     .handler = query_blockstats,
+const Query queries_block[] = {
+    {.command = "query-blockstats",
+     .answer = query_blockstats,
      .args = block_stats_args,
      .args_size = sizeof(BlockStatsArgs),
-     .ret = &block_stats_list},
+     .ret = &block_stats_list,
+     .no_file = TRUE},
     {0},
 };

@@ -1,0 +1,211 @@
+/* SPDX-License-Identifier: MIT */
+/* Queries: from rows to QMP commands and to files. See query.h. */
+#include "vmm/query.h"
+
+#include <string.h>
+
+#include "vmm/query-data.h"
+
+/* ---- the tables that need a VM ---- */
+
+static const Query *const vm_tables[] = {queries_machine, queries_memory, queries_devices, queries_options,
+                                         queries_pci};
+
+static const QmpType *query_type(const Query *query)
+{
+    return query->ret ? query->ret : query_data_type(query->command);
+}
+
+/* ---- as QMP commands ---- */
+
+/* One row as a command; the context of that. */
+typedef struct QueryCommand {
+    QmpCommand command;
+    const Query *query;
+    QmpContext *context;
+} QueryCommand;
+
+struct QueryCommands {
+    QmpContext *context;
+    GPtrArray *all; /* QueryCommand */
+};
+
+QueryCommands *query_commands_new(QmpContext *context)
+{
+    QueryCommands *commands = g_new(QueryCommands, 1);
+
+    *commands = (QueryCommands){.context = context, .all = g_ptr_array_new_with_free_func(g_free)};
+    return commands;
+}
+
+void query_commands_free(QueryCommands *commands)
+{
+    if (!commands)
+        return;
+    g_ptr_array_unref(commands->all);
+    g_free(commands);
+}
+
+static void answer_call(QmpCall *call, const void *args)
+{
+    const QueryCommand *command = qmp_call_context(call);
+    g_autoptr(Snapshot) snapshot = snapshots_current(command->context->source->snapshots);
+    g_autoptr(GError) error = NULL;
+    QueryInput in = {.query = command->query, .snapshot = snapshot, .vm = command->context->vm, .args = args};
+
+    if (command->query->answer(&in, qmp_call_result(call), &error))
+        qmp_call_return(call);
+    else
+        qmp_call_fail(call, error);
+}
+
+void query_commands_add(QueryCommands *commands, QmpRegistry *registry, const Query *query)
+{
+    QueryCommand *command = g_new0(QueryCommand, 1);
+
+    *command = (QueryCommand){
+        .command = {.name = query->command,
+                    .handler = answer_call,
+                    .args = query->args,
+                    .args_size = query->args_size,
+                    .ret = query_type(query),
+                    .flags = query->flags},
+        .query = query,
+        .context = commands->context,
+    };
+    g_ptr_array_add(commands->all, command);
+    qmp_registry_add_one(registry, &command->command, command);
+}
+
+void query_commands_add_table(QueryCommands *commands, QmpRegistry *registry, const Query *table)
+{
+    for (const Query *query = table; query->command; query++)
+        query_commands_add(commands, registry, query);
+}
+
+void query_commands_add_vm(QueryCommands *commands, QmpRegistry *registry)
+{
+    for (guint i = 0; i < G_N_ELEMENTS(vm_tables); i++)
+        query_commands_add_table(commands, registry, vm_tables[i]);
+    query_commands_add_table(commands, registry, queries_constant());
+}
+
+/* ---- as files ---- */
+
+typedef struct QuerySampler {
+    Sampler base;
+    const Query *query;
+    Vm *vm;
+} QuerySampler;
+
+static gboolean sampler_answer(const QuerySampler *sampler, GString *out, GError **error)
+{
+    const Query *query = sampler->query;
+    g_autoptr(Snapshot) snapshot = snapshots_current(vm_snapshots(sampler->vm));
+    g_autofree void *args = g_malloc0(MAX(query->args_size, 1));
+    QueryInput in = {.query = query, .snapshot = snapshot, .vm = sampler->vm, .args = args};
+    gboolean ok = qmp_args_fill(query->args, (JsonSlice){0}, FALSE, args, error) && query->answer(&in, out, error);
+
+    qmp_args_clear(query->args, args);
+    return ok;
+}
+
+static void sampler_fill(Sampler *base, GString *out)
+{
+    gsize before = out->len;
+
+    if (!sampler_answer((QuerySampler *)base, out, NULL))
+        g_string_truncate(out, before);
+}
+
+static char *sampler_reason(Sampler *base)
+{
+    g_autoptr(GString) out = g_string_new(NULL);
+    g_autoptr(GError) error = NULL;
+
+    return sampler_answer((QuerySampler *)base, out, &error) ? NULL : g_strdup(error->message);
+}
+
+static void sampler_free(Sampler *base)
+{
+    g_free(base);
+}
+
+static Sampler *sampler_new(Vm *vm, const Query *query)
+{
+    QuerySampler *sampler = g_new0(QuerySampler, 1);
+
+    g_atomic_ref_count_init(&sampler->base.refs);
+    sampler->base.fill = sampler_fill;
+    sampler->base.reason = sampler_reason;
+    sampler->base.free = sampler_free;
+    sampler->query = query;
+    sampler->vm = vm;
+    return &sampler->base;
+}
+
+/* Of the constant ones the answer is known: their files have a size, and are cached. */
+static void add_constant(GArray *files, const Query *query)
+{
+    ViewQuery file = {.command = query->command};
+
+    file.text = query_data_value(query->command);
+    if (file.text.length)
+        file.bytes = g_bytes_new_static(file.text.text, file.text.length);
+    else
+        file.error = query_data_error(query->command);
+    g_array_append_val(files, file);
+}
+
+static void add_table(GArray *files, Vm *vm, const Query *table)
+{
+    for (const Query *query = table; query->command; query++) {
+        ViewQuery file = {.command = query->command, .sampler = query->no_file ? NULL : sampler_new(vm, query)};
+
+        if (!query->no_file)
+            g_array_append_val(files, file);
+    }
+}
+
+static void file_clear(gpointer data)
+{
+    ViewQuery *file = data;
+
+    if (file->bytes)
+        g_bytes_unref(file->bytes);
+    sampler_unref(file->sampler);
+}
+
+static int by_command(gconstpointer a, gconstpointer b)
+{
+    return strcmp(((const ViewQuery *)a)->command, ((const ViewQuery *)b)->command);
+}
+
+/* What the protocol itself says, and no row: which version this is. */
+static void add_version(GArray *files)
+{
+    GString *text = g_string_new(NULL);
+    ViewQuery file = {.command = "query-version"};
+
+    qmp_append_version(text, &(QmpVersion){VM_VERSION_MAJOR, VM_VERSION_MINOR, VM_VERSION_MICRO, ""});
+    file.bytes = g_string_free_to_bytes(text);
+    file.text.text = g_bytes_get_data(file.bytes, &file.text.length);
+    g_array_append_val(files, file);
+}
+
+Node *query_view_new(Vm *vm, guint64 stamp)
+{
+    g_autoptr(GArray) files = g_array_new(FALSE, TRUE, sizeof(ViewQuery));
+
+    g_array_set_clear_func(files, file_clear);
+    add_version(files);
+    add_table(files, vm, queries_vm);
+    add_table(files, vm, queries_cpu);
+    add_table(files, vm, queries_block);
+    for (guint i = 0; i < G_N_ELEMENTS(vm_tables); i++)
+        add_table(files, vm, vm_tables[i]);
+    for (const Query *query = queries_constant(); query->command; query++)
+        add_constant(files, query);
+    g_array_sort(files, by_command);
+    return view_query_new((const ViewQuery *)(gpointer)files->data, files->len, NULL, stamp);
+}
