@@ -15,6 +15,7 @@ struct QmpCall {
     void *context;
     void *args;
     GThread *thread; /* the session's */
+    QmpFault fault;
 
     /* The handler's, and of whomever it gave the call to; in the end the session's. */
     GString *reply;
@@ -41,6 +42,7 @@ static void call_free(QmpCall *call)
     if (call->reply != NULL) {
         g_string_free(call->reply, TRUE);
     }
+    g_clear_error(&call->fault.error);
     qmp_request_clear(&call->request);
     qmp_mailbox_unref(call->mailbox);
     g_free(call);
@@ -176,6 +178,16 @@ void qmp_call_fail_new(QmpCall *call, GQuark domain, int code, const char *forma
 
 /* ---- what the session uses ---- */
 
+const char *qmp_call_command(const QmpCall *call)
+{
+    return call->request.command;
+}
+
+QmpFault *qmp_call_fault(QmpCall *call)
+{
+    return &call->fault;
+}
+
 QmpSession *qmp_call_session(QmpCall *call)
 {
     return call->session;
@@ -186,7 +198,7 @@ QmpSession *qmp_call_deliver(QmpCall *call)
     QmpSession *session = call->session;
 
     if (session != NULL) {
-        qmp_session_reply(session, call, g_string_free_to_bytes(g_steal_pointer(&call->reply)));
+        qmp_session_reply(session, call, &call->fault, g_string_free_to_bytes(g_steal_pointer(&call->reply)));
     }
     call_free(call);
     return session;
@@ -237,7 +249,9 @@ void qmp_call_execute(QmpCall *call, const QmpRegistry *commands)
 {
     g_autoptr(GError) error = NULL;
 
-    if (call_prepare(call, commands, &error)) {
+    if (call->fault.error != NULL) {
+        qmp_call_fail(call, call->fault.error);
+    } else if (call_prepare(call, commands, &error)) {
         call->command->handler(call, call->args);
     } else {
         qmp_call_fail(call, error);

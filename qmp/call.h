@@ -7,6 +7,7 @@
 #pragma once
 
 #include "qmp/command.h"
+#include "qmp/fault.h"
 
 typedef struct QmpSession QmpSession;
 
@@ -28,7 +29,11 @@ GPtrArray *qmp_mailbox_take(QmpMailbox *mailbox);
 
 /* Takes the request over. */
 QmpCall *qmp_call_new(QmpSession *session, QmpMailbox *mailbox, QmpRequest *request);
-/* Finds the command and lets it reply; the call may be gone afterwards. */
+/* The name of the command that was asked for. */
+const char *qmp_call_command(const QmpCall *call);
+/* Its own: what is to go wrong with it. */
+QmpFault *qmp_call_fault(QmpCall *call);
+/* Finds the command and lets it reply (or fail, where that is its fault); the call may be gone afterwards. */
 void qmp_call_execute(QmpCall *call, const QmpRegistry *commands);
 /* The session that made it. */
 QmpSession *qmp_call_session(QmpCall *call);

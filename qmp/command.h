@@ -71,6 +71,12 @@ void qmp_registry_add(QmpRegistry *registry, const QmpCommand *table, void *cont
 void qmp_registry_add_one(QmpRegistry *registry, const QmpCommand *command, void *context);
 void qmp_registry_add_events(QmpRegistry *registry, const QmpEvent *table);
 
+/* Before the server starts: commands and events with one of these names (NULL-ended, copied) are left out, those
+ * that are added later too; out-of-band execution is not offered. So a server can be as an older one was. */
+void qmp_registry_leave_out(QmpRegistry *registry, const char *const *names);
+void qmp_registry_leave_out_oob(QmpRegistry *registry);
+gboolean qmp_registry_has_oob(const QmpRegistry *registry);
+
 const QmpVersion *qmp_registry_version(const QmpRegistry *registry);
 /* The command, and its context; NULL where it is not offered. */
 const QmpCommand *qmp_registry_find(const QmpRegistry *registry, const char *name, void **ret_context);

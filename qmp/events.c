@@ -8,11 +8,26 @@ struct QmpEvents {
     QmpRegistry *registry;
     void (*wake)(void *opaque);
     void *opaque;
+    const QmpFaultHooks *faults; /* or NULL */
 
     GMutex lock;
     GString *due;          /* messages that can be sent */
     GHashTable *held_back; /* event_key() -> Interval, those that run */
+    GQueue late;           /* Late: what a fault holds back */
 };
+
+typedef struct Late {
+    gint64 due;
+    GString *message;
+} Late;
+
+static void late_free(gpointer data)
+{
+    Late *late = data;
+
+    g_string_free(late->message, TRUE);
+    g_free(late);
+}
 
 /* An interval in which one event of a kind was sent already. */
 typedef struct Interval {
@@ -40,6 +55,7 @@ QmpEvents *qmp_events_new(QmpRegistry *registry, void (*wake)(void *opaque), voi
     events->opaque = opaque;
     g_mutex_init(&events->lock);
     events->due = g_string_new(NULL);
+    g_queue_init(&events->late);
     events->held_back = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, interval_free);
     return events;
 }
@@ -50,6 +66,7 @@ void qmp_events_free(QmpEvents *events)
         return;
     }
     g_hash_table_unref(events->held_back);
+    g_queue_clear_full(&events->late, late_free);
     g_string_free(events->due, TRUE);
     g_mutex_clear(&events->lock);
     qmp_registry_unref(events->registry);
@@ -86,8 +103,25 @@ static void events_put(QmpEvents *events, const char *key, guint interval_ms, GS
     g_string_free(message, TRUE);
 }
 
+void qmp_events_set_faults(QmpEvents *events, const QmpFaultHooks *faults)
+{
+    events->faults = faults;
+}
+
+static void events_put_late(QmpEvents *events, gint64 delay_us, GString *message)
+{
+    Late *late = g_new(Late, 1);
+
+    *late = (Late){.due = g_get_monotonic_time() + delay_us, .message = message};
+    g_mutex_lock(&events->lock);
+    g_queue_push_tail(&events->late, late);
+    g_mutex_unlock(&events->lock);
+    events->wake(events->opaque); /* which waits until then */
+}
+
 void qmp_events_emit(QmpEvents *events, const char *name, JsonSlice data, gint64 time_us)
 {
+    QmpFault fault = {0};
     const QmpEvent *event = qmp_registry_find_event(events->registry, name);
     guint interval_ms = event != NULL ? event->interval_ms : 0;
     g_autofree char *key = interval_ms > 0 ? event_key(event, data) : NULL;
@@ -95,6 +129,17 @@ void qmp_events_emit(QmpEvents *events, const char *name, JsonSlice data, gint64
     gboolean asleep;
 
     qmp_append_event(message, name, data, time_us);
+    if (events->faults != NULL) {
+        events->faults->event(name, &fault, events->faults->opaque);
+    }
+    if (fault.kind == QMP_FAULT_HANG) {
+        g_string_free(message, TRUE);
+        return;
+    }
+    if (fault.kind == QMP_FAULT_DELAY) {
+        events_put_late(events, fault.delay_us, message);
+        return;
+    }
     g_mutex_lock(&events->lock);
     asleep = events->due->len == 0;
     events_put(events, key, interval_ms, message);
@@ -130,12 +175,34 @@ static gint64 events_end_intervals(QmpEvents *events, gint64 now)
     return next;
 }
 
+/* Under lock: what was late and is due. Returns when the next is, or -1. */
+static gint64 events_end_late(QmpEvents *events, gint64 now)
+{
+    gint64 next = -1;
+
+    for (GList *link = events->late.head, *following; link != NULL; link = following) {
+        Late *late = link->data;
+
+        following = link->next;
+        if (late->due <= now) {
+            g_string_append_len(events->due, late->message->str, (gssize)late->message->len);
+            late_free(late);
+            g_queue_delete_link(&events->late, link);
+        } else {
+            next = next < 0 ? late->due : MIN(next, late->due);
+        }
+    }
+    return next;
+}
+
 gint64 qmp_events_take(QmpEvents *events, gint64 now, GString *out)
 {
-    gint64 next;
+    gint64 next, late;
 
     g_mutex_lock(&events->lock);
     next = events_end_intervals(events, now);
+    late = events_end_late(events, now);
+    next = next < 0 || (late >= 0 && late < next) ? late : next;
     g_string_append_len(out, events->due->str, (gssize)events->due->len);
     g_string_truncate(events->due, 0);
     g_mutex_unlock(&events->lock);

@@ -8,6 +8,7 @@
 #pragma once
 
 #include "qmp/command.h"
+#include "qmp/fault.h"
 
 typedef struct QmpEvents QmpEvents;
 
@@ -15,6 +16,9 @@ typedef struct QmpEvents QmpEvents;
 QmpEvents *qmp_events_new(QmpRegistry *registry, void (*wake)(void *opaque), void *opaque);
 void qmp_events_free(QmpEvents *events);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(QmpEvents, qmp_events_free)
+
+/* Before anything is emitted: who is asked what goes wrong with events. */
+void qmp_events_set_faults(QmpEvents *events, const QmpFaultHooks *faults);
 
 /* data: a compact object, or absent. time_us: when it happened, in microseconds since the epoch. */
 void qmp_events_emit(QmpEvents *events, const char *name, JsonSlice data, gint64 time_us);

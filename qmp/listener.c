@@ -188,6 +188,11 @@ int qmp_listener_fd(const QmpListener *listener)
     return listener->fd;
 }
 
+void qmp_listener_set_backlog(QmpListener *listener, int backlog)
+{
+    listen(listener->fd, backlog); /* it listens already: that cannot fail */
+}
+
 int qmp_listener_accept(QmpListener *listener)
 {
     return accept4(listener->fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);

@@ -18,5 +18,7 @@ void qmp_listener_free(QmpListener *listener);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(QmpListener, qmp_listener_free)
 
 int qmp_listener_fd(const QmpListener *listener);
+/* How many clients may wait for being accepted. */
+void qmp_listener_set_backlog(QmpListener *listener, int backlog);
 /* A client's descriptor, non-blocking; -1 with errno. */
 int qmp_listener_accept(QmpListener *listener);

@@ -147,11 +147,12 @@ void qmp_append_version(GString *out, const QmpVersion *version)
     g_string_append_c(out, '}');
 }
 
-void qmp_append_greeting(GString *out, const QmpVersion *version)
+void qmp_append_greeting(GString *out, const QmpVersion *version, gboolean oob)
 {
     g_string_append(out, "{\"QMP\":{\"version\":");
     qmp_append_version(out, version);
-    g_string_append(out, ",\"capabilities\":[\"oob\"]}}" END_OF_LINE);
+    g_string_append(out, oob ? ",\"capabilities\":[\"oob\"]}}" : ",\"capabilities\":[]}}");
+    g_string_append(out, END_OF_LINE);
 }
 
 void qmp_append_return(GString *out)

@@ -39,7 +39,7 @@ gboolean qmp_request_parse(QmpRequest *request, JsonSlice message, GError **erro
 void qmp_request_clear(QmpRequest *request);
 
 /* All of these append one message and its end of line, or part of one. */
-void qmp_append_greeting(GString *out, const QmpVersion *version);
+void qmp_append_greeting(GString *out, const QmpVersion *version, gboolean oob);
 /* {"major":...}, as query-version and the greeting have it. */
 void qmp_append_version(GString *out, const QmpVersion *version);
 /* A successful reply: the beginning, (the return value,) the end. */

@@ -15,9 +15,11 @@ struct QmpRegistry {
     QmpVersion version;
     char *package;
     const char *hint;
-    GArray *entries;     /* Entry, in the order in which they were added */
-    GHashTable *by_name; /* command name -> index + 1 in entries */
-    GPtrArray *events;   /* QmpEvent */
+    GArray *entries;      /* Entry, in the order in which they were added */
+    GHashTable *by_name;  /* command name -> index + 1 in entries */
+    GPtrArray *events;    /* QmpEvent */
+    GHashTable *left_out; /* names of commands and events */
+    gboolean no_oob;
     GOnce schema;
 };
 
@@ -32,6 +34,7 @@ QmpRegistry *qmp_registry_new_bare(const QmpVersion *version, const char *hint)
     registry->entries = g_array_new(FALSE, FALSE, sizeof(Entry));
     registry->by_name = g_hash_table_new(g_str_hash, g_str_equal);
     registry->events = g_ptr_array_new();
+    registry->left_out = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL);
     registry->schema = (GOnce)G_ONCE_INIT;
     registry->hint = hint;
     return registry;
@@ -65,14 +68,44 @@ void qmp_registry_unref(QmpRegistry *registry)
     g_array_unref(registry->entries);
     g_hash_table_unref(registry->by_name);
     g_ptr_array_unref(registry->events);
+    g_hash_table_unref(registry->left_out);
     g_free(registry->schema.retval);
     g_free(registry);
+}
+
+void qmp_registry_leave_out(QmpRegistry *registry, const char *const *names)
+{
+    g_autoptr(GArray) before = g_steal_pointer(&registry->entries);
+
+    for (; *names != NULL; names++) {
+        g_hash_table_add(registry->left_out, g_strdup(*names));
+    }
+    registry->entries = g_array_new(FALSE, FALSE, sizeof(Entry));
+    g_hash_table_remove_all(registry->by_name);
+    for (guint i = 0; i < before->len; i++) {
+        const Entry *entry = &g_array_index(before, Entry, i);
+
+        qmp_registry_add_one(registry, entry->command, entry->context);
+    }
+}
+
+void qmp_registry_leave_out_oob(QmpRegistry *registry)
+{
+    registry->no_oob = TRUE;
+}
+
+gboolean qmp_registry_has_oob(const QmpRegistry *registry)
+{
+    return !registry->no_oob;
 }
 
 void qmp_registry_add_one(QmpRegistry *registry, const QmpCommand *command, void *context)
 {
     Entry entry = {command, context};
 
+    if (g_hash_table_contains(registry->left_out, command->name)) {
+        return;
+    }
     g_array_append_val(registry->entries, entry);
     g_hash_table_insert(registry->by_name, (void *)(guintptr)command->name, GUINT_TO_POINTER(registry->entries->len));
 }
@@ -87,7 +120,9 @@ void qmp_registry_add(QmpRegistry *registry, const QmpCommand *table, void *cont
 void qmp_registry_add_events(QmpRegistry *registry, const QmpEvent *table)
 {
     for (const QmpEvent *event = table; event->name != NULL; event++) {
-        g_ptr_array_add(registry->events, (void *)(guintptr)event);
+        if (!g_hash_table_contains(registry->left_out, event->name)) {
+            g_ptr_array_add(registry->events, (void *)(guintptr)event);
+        }
     }
 }
 
@@ -177,7 +212,8 @@ static gpointer make_schema(gpointer data)
         const QmpCommand *command = qmp_registry_nth(registry, i);
 
         schema_writer_command(writer, command->name, command_arg_type(command, made),
-                              command->ret != NULL ? command->ret : &qmp_empty, command->flags & QMP_COMMAND_OOB);
+                              command->ret != NULL ? command->ret : &qmp_empty,
+                              !registry->no_oob && command->flags & QMP_COMMAND_OOB);
     }
     for (guint i = 0; i < registry->events->len; i++) {
         const QmpEvent *event = g_ptr_array_index(registry->events, i);

@@ -38,6 +38,8 @@
 #define PENDING_MAX (QMP_MESSAGE_BYTES_MAX + READ_SIZE)
 /* Descriptors for as many clients as there may be, and for the mount. */
 #define DESCRIPTORS_WANTED 16384
+/* Clients that may wait until the only one leaves, as with QEMU. */
+#define EXCLUSIVE_BACKLOG 1
 /* After an accept that failed for want of descriptors or memory. */
 #define ACCEPT_PAUSE_MS 100
 
@@ -50,6 +52,8 @@ typedef struct Client {
     gboolean in_epoll;
     GList turn;          /* in `queue`; data is the client */
     GQueue *queue;       /* server->fresh or ->busy, or NULL: nothing to do */
+    GList timer;         /* in server->timers where it `is_timed`; data is the client */
+    gboolean is_timed;   /* something is held back for it */
     gboolean busy;       /* it has more to do than its last turn was enough for */
     gboolean read_ended; /* nothing more will come from it */
     gboolean dead;       /* nothing more can be sent to it */
@@ -62,6 +66,9 @@ struct QmpServer {
     QmpEvents *events;
     void (*sink)(const char *text, gsize length, void *opaque);
     void *sink_opaque;
+    QmpFaultHooks faults;
+    gboolean has_faults;
+    guint max_clients;
 
     int epoll;
     int wake; /* eventfd */
@@ -72,10 +79,12 @@ struct QmpServer {
     char *read_buffer;
     GQueue clients; /* Client, by their own links */
     GQueue fresh;   /* Client: something has happened to it, its turn comes in this round */
+    GQueue timers;  /* Client: it has messages that are held back */
     GQueue busy;    /* Client: it had a turn that was not enough */
     gboolean accepting;
     gint64 accept_again; /* monotonic time, or -1 */
     gint64 next_event;   /* monotonic time at which an event becomes due, or -1 */
+    gint64 next_release; /* the same of what is held back for a client */
 };
 
 /* ---- epoll ---- */
@@ -121,6 +130,19 @@ static void client_set_queue(Client *client, GQueue *queue)
     client->queue = queue;
 }
 
+static void client_set_timed(Client *client, gboolean timed)
+{
+    if (client->is_timed == timed) {
+        return;
+    }
+    if (timed) {
+        g_queue_push_tail_link(&client->server->timers, &client->timer);
+    } else {
+        g_queue_unlink(&client->server->timers, &client->timer);
+    }
+    client->is_timed = timed;
+}
+
 /* Something has happened to it. */
 static void client_touch(Client *client)
 {
@@ -134,11 +156,12 @@ static void server_add_client(QmpServer *server, int fd)
     Client *client = g_new0(Client, 1);
     struct epoll_event event = {.events = EPOLLIN, .data.ptr = client};
 
-    client->link.data = client->turn.data = client;
+    client->link.data = client->turn.data = client->timer.data = client;
     client->server = server;
     client->fd = fd;
     client->watched = EPOLLIN;
-    client->session = qmp_session_new(server->registry, server->mailbox, client);
+    client->session =
+        qmp_session_new(server->registry, server->mailbox, server->has_faults ? &server->faults : NULL, client);
     client->in_epoll = epoll_ctl(server->epoll, EPOLL_CTL_ADD, fd, &event) == 0;
     client->dead = client->read_ended = !client->in_epoll;
     g_queue_push_tail_link(&server->clients, &client->link);
@@ -151,6 +174,7 @@ static void client_free(Client *client)
 
     g_queue_unlink(&server->clients, &client->link);
     client_set_queue(client, NULL);
+    client_set_timed(client, FALSE);
     qmp_session_free(client->session);
     close(client->fd);
     g_free(client);
@@ -224,13 +248,17 @@ static void client_write(Client *client)
     }
     if (client->dead) {
         /* Nobody will see it, and it must not hold up what the client still asked for. */
+        qmp_session_forget_held(client->session);
         qmp_session_sent(client->session, qmp_session_unsent(client->session));
     }
 }
 
-/* Whether everything that it asked for is done, and said. */
+/* Whether everything that it asked for is done, and said; or it is to be closed. */
 static gboolean client_is_done(const Client *client)
 {
+    if (qmp_session_is_closing(client->session)) {
+        return qmp_session_unsent(client->session) == 0;
+    }
     return client->read_ended && !client->busy && qmp_session_is_idle(client->session) &&
            qmp_session_unsent(client->session) == 0;
 }
@@ -248,11 +276,24 @@ static gboolean client_run(Client *client)
     return TRUE;
 }
 
+/* Looks at what is held back for it. */
+static void client_release(Client *client)
+{
+    gint64 next = qmp_session_release(client->session, g_get_monotonic_time());
+    QmpServer *server = client->server;
+
+    client_set_timed(client, next >= 0);
+    if (next >= 0 && (server->next_release < 0 || next < server->next_release)) {
+        server->next_release = next;
+    }
+}
+
 /* A client's turn. */
 static void client_turn(Client *client)
 {
     client_set_queue(client, NULL);
     client->busy = client_run(client);
+    client_release(client);
     client_write(client);
     if (!client->busy && qmp_session_unsent(client->session) == 0) {
         /* What stopped it may have been output that is sent by now. */
@@ -276,7 +317,7 @@ static void server_accept(QmpServer *server)
     for (guint i = 0; i < TURN_MESSAGES; i++) {
         int fd;
 
-        if (g_queue_get_length(&server->clients) >= QMP_CLIENTS_MAX) {
+        if (g_queue_get_length(&server->clients) >= server->max_clients) {
             server_set_accepting(server, FALSE);
             return;
         }
@@ -347,17 +388,31 @@ static void server_send_news(QmpServer *server)
     }
 }
 
+/* Gives those a turn for whom something was held back until now. */
+static void server_release(QmpServer *server)
+{
+    if (server->next_release < 0 || server->next_release > g_get_monotonic_time()) {
+        return;
+    }
+    server->next_release = -1; /* their turns find the next */
+    for (GList *link = server->timers.head; link != NULL; link = link->next) {
+        client_touch(link->data);
+    }
+}
+
 /* ---- the thread ---- */
+
+static gint64 earlier(gint64 a, gint64 b)
+{
+    return a < 0 || (b >= 0 && b < a) ? b : a;
+}
 
 static int server_timeout(const QmpServer *server)
 {
-    gint64 due = server->next_event, now;
+    gint64 due = earlier(earlier(server->next_event, server->next_release), server->accept_again), now;
 
     if (server->fresh.length > 0 || server->busy.length > 0) {
         return 0;
-    }
-    if (server->accept_again >= 0 && (due < 0 || server->accept_again < due)) {
-        due = server->accept_again;
     }
     if (due < 0) {
         return -1;
@@ -394,6 +449,7 @@ static void server_round(QmpServer *server)
     gint64 end;
 
     server_send_news(server);
+    server_release(server);
     while (server->fresh.length > 0) {
         client_turn(g_queue_peek_head(&server->fresh));
     }
@@ -439,9 +495,11 @@ QmpServer *qmp_server_new(const char *path, QmpRegistry *registry, GError **erro
     server->mailbox = qmp_mailbox_new(server_wake, server);
     server->events = qmp_events_new(registry, server_wake, server);
     server->read_buffer = g_malloc(READ_SIZE);
-    server->next_event = server->accept_again = -1;
+    server->next_event = server->next_release = server->accept_again = -1;
+    server->max_clients = QMP_CLIENTS_MAX;
     g_queue_init(&server->clients);
     g_queue_init(&server->fresh);
+    g_queue_init(&server->timers);
     g_queue_init(&server->busy);
     if (server->epoll < 0 || server->wake < 0) {
         g_set_error(error, G_IO_ERROR, g_io_error_from_errno(errno), "cannot start a QMP server: %s",
@@ -500,6 +558,21 @@ void qmp_server_set_event_sink(QmpServer *server, void (*sink)(const char *text,
 {
     server->sink = sink;
     server->sink_opaque = opaque;
+}
+
+void qmp_server_set_faults(QmpServer *server, const QmpFaultHooks *hooks)
+{
+    server->faults = *hooks;
+    server->has_faults = TRUE;
+    qmp_events_set_faults(server->events, &server->faults);
+}
+
+void qmp_server_set_exclusive(QmpServer *server)
+{
+    server->max_clients = 1;
+    if (server->listener != NULL) {
+        qmp_listener_set_backlog(server->listener, EXCLUSIVE_BACKLOG);
+    }
 }
 
 void qmp_server_emit(QmpServer *server, const char *event, JsonSlice data, gint64 time_us)

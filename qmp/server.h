@@ -7,6 +7,7 @@
 #pragma once
 
 #include "qmp/command.h"
+#include "qmp/fault.h"
 
 /* A client that is so many bytes behind with reading is dropped; the message that is
  * being sent does not count. */
@@ -28,6 +29,12 @@ G_DEFINE_AUTOPTR_CLEANUP_FUNC(QmpServer, qmp_server_free)
 /* Before the start: `sink` gets the text of events, whole lines, on the monitor thread. */
 void qmp_server_set_event_sink(QmpServer *server, void (*sink)(const char *text, gsize length, void *opaque),
                                void *opaque);
+
+/* Before the start: what goes wrong on purpose. hooks: copied; its functions are called as long as the server lives. */
+void qmp_server_set_faults(QmpServer *server, const QmpFaultHooks *hooks);
+/* Before the start: one client at a time, as QEMU's socket has it: others connect and are not greeted until the
+ * one before has left; and very few of them. */
+void qmp_server_set_exclusive(QmpServer *server);
 
 /* Any thread, from qmp_server_new() on. See qmp_events_emit(). */
 void qmp_server_emit(QmpServer *server, const char *event, JsonSlice data, gint64 time_us);

@@ -19,8 +19,16 @@ typedef struct Item {
     GError *error;
 } Item;
 
+/* A message that is not sent yet. */
+typedef struct Held {
+    GBytes *text;
+    gint64 due;       /* monotonic; -1: never */
+    gboolean in_band; /* what comes after it waits for it */
+} Held;
+
 struct QmpSession {
     void *opaque;
+    const QmpFaultHooks *faults; /* or NULL */
     QmpMailbox *mailbox;
     QmpRegistry *offered;        /* after negotiation */
     const QmpRegistry *commands; /* now */
@@ -31,6 +39,9 @@ struct QmpSession {
     QmpCall *in_band;   /* the call that all others wait for, or NULL */
     GPtrArray *calls;   /* all that are under way */
     QmpCall *executing; /* whose handler is running */
+    GQueue held;        /* Held */
+    guint blocked;      /* how many of those are in band */
+    gboolean closing;
 
     GQueue output;   /* GBytes */
     gsize head_sent; /* bytes of the first one that were sent */
@@ -48,8 +59,8 @@ static void item_free(gpointer data)
 
 /* ---- negotiation ---- */
 
-/* Of the values in `enable`, only "oob" is known. */
-static gboolean negotiate_oob(JsonSlice enable, gboolean *ret_oob, GError **error)
+/* Of the values in `enable`, only "oob" is known, where it is offered. */
+static gboolean negotiate_oob(JsonSlice enable, gboolean offered, gboolean *ret_oob, GError **error)
 {
     JsonSlice value;
     JsonWalk walk;
@@ -59,7 +70,7 @@ static gboolean negotiate_oob(JsonSlice enable, gboolean *ret_oob, GError **erro
     }
     walk = json_walk(enable);
     while (json_walk_element(&walk, &value)) {
-        if (!json_string_is(value, "oob")) {
+        if (!offered || !json_string_is(value, "oob")) {
             g_set_error(error, QMP_ERROR, QMP_ERROR_GENERIC, "there is no capability %.*s", (int)MIN(value.length, 64),
                         value.text);
             return FALSE;
@@ -76,7 +87,7 @@ static void negotiate(QmpCall *call, const void *data)
     g_autoptr(GError) error = NULL;
     gboolean oob = FALSE;
 
-    if (!negotiate_oob(args->enable, &oob, &error)) {
+    if (!negotiate_oob(args->enable, qmp_registry_has_oob(session->offered), &oob, &error)) {
         qmp_call_fail(call, error);
         return;
     }
@@ -110,14 +121,115 @@ static const QmpRegistry *negotiation_registry(void)
     return g_once(&once, make_negotiation, &none);
 }
 
+/* ---- faults ---- */
+
+/* What is no JSON, nor the beginning of any; and a byte that no text has. */
+static const char garbage[] = "\x01#!garbage \xfe]} \"\r\n";
+
+static void held_free(gpointer data)
+{
+    Held *held = data;
+
+    g_bytes_unref(held->text);
+    g_free(held);
+}
+
+static void session_hold(QmpSession *session, gint64 due, gboolean in_band, GBytes *text)
+{
+    Held *held = g_new(Held, 1);
+
+    *held = (Held){.text = text, .due = due, .in_band = in_band};
+    g_queue_push_tail(&session->held, held);
+    session->blocked += in_band;
+}
+
+/* Takes the text over. */
+static void session_say(QmpSession *session, const QmpFault *fault, gboolean in_band, GBytes *text)
+{
+    switch (fault->kind) {
+    case QMP_FAULT_DELAY:
+        session_hold(session, g_get_monotonic_time() + fault->delay_us, in_band, text);
+        return;
+    case QMP_FAULT_HANG:
+        session_hold(session, -1, in_band, text);
+        return;
+    case QMP_FAULT_CLOSE:
+    case QMP_FAULT_CUT:
+        session->closing = TRUE;
+        qmp_session_send(session, g_bytes_new_from_bytes(text, 0, MIN(fault->bytes, g_bytes_get_size(text))));
+        break;
+    case QMP_FAULT_GARBAGE:
+        qmp_session_send(session, g_bytes_new_static(garbage, strlen(garbage)));
+        break;
+    case QMP_FAULT_NONE:
+    case QMP_FAULT_ERROR:
+        qmp_session_send(session, text);
+        return;
+    }
+    g_bytes_unref(text);
+}
+
+static void session_ask(const QmpSession *session, const char *name, QmpFault *ret)
+{
+    if (session->faults != NULL) {
+        session->faults->command(name, ret, session->faults->opaque);
+    }
+}
+
+gint64 qmp_session_release(QmpSession *session, gint64 now)
+{
+    gint64 next = -1;
+
+    for (GList *link = session->held.head, *following; link != NULL; link = following) {
+        Held *held = link->data;
+
+        following = link->next;
+        if (held->due >= 0 && held->due <= now) {
+            session->blocked -= held->in_band;
+            qmp_session_send(session, g_bytes_ref(held->text));
+            held_free(held);
+            g_queue_delete_link(&session->held, link);
+        } else if (held->due >= 0) {
+            next = next < 0 ? held->due : MIN(next, held->due);
+        }
+    }
+    return next;
+}
+
+void qmp_session_forget_held(QmpSession *session)
+{
+    g_queue_clear_full(&session->held, held_free);
+    session->blocked = 0;
+}
+
+gboolean qmp_session_is_closing(const QmpSession *session)
+{
+    return session->closing;
+}
+
 /* ---- life ---- */
 
-QmpSession *qmp_session_new(QmpRegistry *registry, QmpMailbox *mailbox, void *opaque)
+static void session_greet(QmpSession *session)
+{
+    GString *greeting = g_string_new(NULL);
+    QmpFault fault = {0};
+
+    session_ask(session, QMP_FAULT_GREETING, &fault);
+    qmp_append_greeting(greeting, qmp_registry_version(session->offered), qmp_registry_has_oob(session->offered));
+    if (fault.error != NULL) { /* what QEMU never does, and a client cannot take for a greeting */
+        g_string_truncate(greeting, 0);
+        qmp_append_error(greeting, fault.error, (JsonSlice){NULL, 0});
+    }
+    session_say(session, &fault, TRUE, g_string_free_to_bytes(greeting));
+    g_clear_error(&fault.error);
+}
+
+QmpSession *qmp_session_new(QmpRegistry *registry, QmpMailbox *mailbox, const QmpFaultHooks *faults, void *opaque)
 {
     QmpSession *session = g_new0(QmpSession, 1);
-    GString *greeting = g_string_new(NULL);
 
     session->opaque = opaque;
+    session->faults = faults;
     session->mailbox = qmp_mailbox_ref(mailbox);
     session->offered = qmp_registry_ref(registry);
     session->commands = negotiation_registry();
@@ -125,8 +237,8 @@ QmpSession *qmp_session_new(QmpRegistry *registry, QmpMailbox *mailbox, void *op
     session->calls = g_ptr_array_new();
     g_queue_init(&session->waiting);
     g_queue_init(&session->output);
-    qmp_append_greeting(greeting, qmp_registry_version(registry));
-    qmp_session_send(session, g_string_free_to_bytes(greeting));
+    g_queue_init(&session->held);
+    session_greet(session);
     return session;
 }
 
@@ -141,6 +253,7 @@ void qmp_session_free(QmpSession *session)
     g_ptr_array_unref(session->calls);
     g_queue_clear_full(&session->waiting, item_free);
     g_queue_clear_full(&session->output, (GDestroyNotify)g_bytes_unref);
+    qmp_session_forget_held(session);
     framer_free(session->framer);
     qmp_registry_unref(session->offered);
     qmp_mailbox_unref(session->mailbox);
@@ -169,16 +282,18 @@ gboolean qmp_session_executes(const QmpSession *session, const QmpCall *call)
     return session->executing == call;
 }
 
-void qmp_session_reply(QmpSession *session, const QmpCall *call, GBytes *text)
+void qmp_session_reply(QmpSession *session, const QmpCall *call, const QmpFault *fault, GBytes *text)
 {
-    if (session->in_band == call) {
+    gboolean in_band = session->in_band == call;
+
+    if (in_band) {
         session->in_band = NULL;
     }
     if (session->executing == call) {
         session->executing = NULL;
     }
     g_ptr_array_remove_fast(session->calls, (void *)(guintptr)call);
-    qmp_session_send(session, text);
+    session_say(session, fault, in_band, text);
 }
 
 static void session_execute(QmpSession *session, QmpRequest *request, gboolean in_band)
@@ -190,6 +305,7 @@ static void session_execute(QmpSession *session, QmpRequest *request, gboolean i
         session->in_band = call;
     }
     session->executing = call;
+    session_ask(session, qmp_call_command(call), qmp_call_fault(call));
     qmp_call_execute(call, session->commands);
     session->executing = NULL;
 }
@@ -240,11 +356,17 @@ static Item *session_read(QmpSession *session)
     }
 }
 
+/* Whether a reply is still to come that others wait for. */
+static gboolean session_is_busy(const QmpSession *session)
+{
+    return session->in_band != NULL || session->blocked > 0;
+}
+
 /* Whether another message may be read: while a call is under way, only to look for one
  * that is to be executed out of band. */
 static gboolean session_may_read(const QmpSession *session)
 {
-    return session->in_band == NULL || (session->oob && g_queue_get_length((GQueue *)&session->waiting) < WAITING_MAX);
+    return !session_is_busy(session) || (session->oob && g_queue_get_length((GQueue *)&session->waiting) < WAITING_MAX);
 }
 
 /* Handles one message. FALSE where there is none that can be handled now. */
@@ -252,10 +374,10 @@ static gboolean session_step(QmpSession *session)
 {
     Item *item;
 
-    if (session->unsent >= QMP_OUTPUT_PAUSE) {
+    if (session->unsent >= QMP_OUTPUT_PAUSE || session->closing) {
         return FALSE;
     }
-    if (session->in_band == NULL && !g_queue_is_empty(&session->waiting)) {
+    if (!session_is_busy(session) && !g_queue_is_empty(&session->waiting)) {
         session_handle(session, g_queue_pop_head(&session->waiting));
         return TRUE;
     }
@@ -266,7 +388,7 @@ static gboolean session_step(QmpSession *session)
     if (item == NULL) {
         return FALSE;
     }
-    if (session->in_band != NULL && !(item->error == NULL && item->request.oob)) {
+    if (session_is_busy(session) && !(item->error == NULL && item->request.oob)) {
         g_queue_push_tail(&session->waiting, item);
     } else {
         session_handle(session, item);
@@ -286,13 +408,18 @@ gboolean qmp_session_run(QmpSession *session, guint budget)
 
 gboolean qmp_session_is_idle(const QmpSession *session)
 {
-    return session->calls->len == 0 && g_queue_is_empty((GQueue *)&session->waiting);
+    return session->calls->len == 0 && g_queue_is_empty((GQueue *)&session->waiting) &&
+           g_queue_is_empty((GQueue *)&session->held);
 }
 
 /* ---- output ---- */
 
 void qmp_session_send(QmpSession *session, GBytes *text)
 {
+    if (g_bytes_get_size(text) == 0) {
+        g_bytes_unref(text);
+        return;
+    }
     session->unsent += g_bytes_get_size(text);
     g_queue_push_tail(&session->output, text);
 }

@@ -15,7 +15,8 @@
 /* Above so many bytes of output not yet sent, nothing more is executed for the client. */
 #define QMP_OUTPUT_PAUSE ((gsize)1 << 20)
 
-QmpSession *qmp_session_new(QmpRegistry *registry, QmpMailbox *mailbox, void *opaque);
+/* faults: asked what goes wrong; or NULL. Lives as long as the session. */
+QmpSession *qmp_session_new(QmpRegistry *registry, QmpMailbox *mailbox, const QmpFaultHooks *faults, void *opaque);
 /* Calls that are under way go on; their replies are thrown away. */
 void qmp_session_free(QmpSession *session);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(QmpSession, qmp_session_free)
@@ -42,9 +43,18 @@ void qmp_session_sent(QmpSession *session, gsize n);
 gsize qmp_session_unsent(const QmpSession *session);
 gsize qmp_session_backlog(const QmpSession *session);
 
+/* ---- faults ---- */
+
+/* Sends what was held back until now (monotonic, microseconds). Returns when the next is due, or -1. */
+gint64 qmp_session_release(QmpSession *session, gint64 now);
+/* Nobody listens any more: nothing is held back for it. */
+void qmp_session_forget_held(QmpSession *session);
+/* Whether the connection is to be closed once the output is sent. */
+gboolean qmp_session_is_closing(const QmpSession *session);
+
 /* ---- for call.c ---- */
 
 /* Whether the handler of this call is running now. */
 gboolean qmp_session_executes(const QmpSession *session, const QmpCall *call);
-/* The call has its reply, which is taken over. */
-void qmp_session_reply(QmpSession *session, const QmpCall *call, GBytes *text);
+/* The call has its reply, which is taken over, and sent as the fault says. */
+void qmp_session_reply(QmpSession *session, const QmpCall *call, const QmpFault *fault, GBytes *text);

@@ -72,7 +72,7 @@ static void test_replies(void)
     static const QmpVersion version = {11, 1, 3, "Debian \"x\""};
     g_autoptr(GString) out = g_string_new(NULL);
 
-    qmp_append_greeting(out, &version);
+    qmp_append_greeting(out, &version, TRUE);
     g_assert_cmpstr(
         out->str, ==,
         "{\"QMP\":{\"version\":{\"qemu\":{\"micro\":3,\"minor\":1,\"major\":11},\"package\":\"Debian \\\"x\\\"\"},"
