@@ -8,6 +8,7 @@
 #include "vmm/qmp-context.h"
 #include "vmm/qmp-object-options.h"
 #include "vmm/query.h"
+#include "vmm/vm-private.h"
 
 struct Companion {
     QmpContext context;
@@ -89,13 +90,44 @@ static void add_change_commands(QmpRegistry *registry, Companion *companion)
     }
 }
 
+/* What the configuration says of the socket: it may be as an older QEMU's. */
+static QmpVersion configured_version(const VmConfig *config, const Snapshot *snapshot)
+{
+    QmpVersion version = {.package = ""};
+
+    if (config == NULL || config->qmp.version == NULL) {
+        return source_version(snapshot);
+    }
+    sscanf(config->qmp.version, "%u.%u.%u", &version.major, &version.minor, &version.micro);
+    return version;
+}
+
+static void leave_out(QmpRegistry *registry, const VmConfig *config)
+{
+    g_autoptr(GPtrArray) names = g_ptr_array_new();
+
+    if (config->qmp.capabilities->len == 0) {
+        qmp_registry_leave_out_oob(registry);
+    }
+    for (guint i = 0; i < config->qmp.without->len; i++) {
+        g_ptr_array_add(names, config->qmp.without->pdata[i]);
+    }
+    g_ptr_array_add(names, NULL);
+    qmp_registry_leave_out(registry, (const char *const *)names->pdata);
+}
+
 static QmpRegistry *companion_registry(Companion *companion)
 {
     QmpContext *context = &companion->context;
     g_autoptr(Snapshot) snapshot = snapshots_current(context->source->snapshots);
     gboolean is_model = context->vm != NULL;
-    QmpVersion version = source_version(snapshot);
+    const VmConfig *config = is_model ? vm_config(context->vm) : NULL;
+    QmpVersion version = configured_version(config, snapshot);
     QmpRegistry *registry = qmp_registry_new(&version);
+
+    if (is_model) {
+        leave_out(registry, config);
+    }
 
     companion->queries = query_commands_new(context);
     add_vm_queries(companion, registry, snapshot, is_model);
@@ -201,6 +233,12 @@ Companion *companion_new(Source *source, Vm *vm, const CompanionOptions *options
         qmp_server_set_event_sink(companion->server, log_events, companion);
     }
     if (vm != NULL) {
+        qmp_server_set_faults(
+            companion->server,
+            &(QmpFaultHooks){.command = qmp_faults_command, .event = qmp_faults_event, .opaque = vm_faults(vm)});
+        if (vm_config(vm)->qmp.exclusive) {
+            qmp_server_set_exclusive(companion->server);
+        }
         vm_call(vm, start_listening, NULL, companion);
     }
     return g_steal_pointer(&companion);

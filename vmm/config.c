@@ -61,6 +61,9 @@ static VmConfig *config_new_empty(void)
     config->iothreads = g_ptr_array_new_with_free_func(g_free);
     config->objects = g_ptr_array_new_with_free_func(g_free);
     config->devices = g_ptr_array_new_with_free_func(g_free);
+    config->faults = g_ptr_array_new_with_free_func(g_free);
+    config->qmp.capabilities = g_ptr_array_new_with_free_func(g_free);
+    config->qmp.without = g_ptr_array_new_with_free_func(g_free);
     return config;
 }
 
@@ -105,6 +108,7 @@ static VmConfig *config_new_open(void)
     g_array_append_vals(config->disks, disks, G_N_ELEMENTS(disks));
     g_array_append_val(config->nics, nic);
     g_ptr_array_add(config->iothreads, g_strdup("iothread0"));
+    g_ptr_array_add(config->qmp.capabilities, g_strdup("oob"));
     config->root_ports = 4;
     return config;
 }
@@ -148,6 +152,11 @@ VmConfig *vm_config_copy(const VmConfig *config)
     copy_strings(config->iothreads, copy->iothreads);
     copy_strings(config->objects, copy->objects);
     copy_strings(config->devices, copy->devices);
+    copy_strings(config->faults, copy->faults);
+    copy->qmp.version = g_strdup(config->qmp.version);
+    copy_strings(config->qmp.capabilities, copy->qmp.capabilities);
+    copy_strings(config->qmp.without, copy->qmp.without);
+    copy->qmp.exclusive = config->qmp.exclusive;
     copy->root_ports = config->root_ports;
     copy->paused = config->paused;
     return copy;
@@ -166,6 +175,10 @@ void vm_config_free(VmConfig *config)
     g_ptr_array_unref(config->iothreads);
     g_ptr_array_unref(config->objects);
     g_ptr_array_unref(config->devices);
+    g_ptr_array_unref(config->faults);
+    g_free(config->qmp.version);
+    g_ptr_array_unref(config->qmp.capabilities);
+    g_ptr_array_unref(config->qmp.without);
     g_free(config);
 }
 
@@ -194,6 +207,18 @@ static const char *check_mac(const char *text)
 static const char *check_machine(const char *text)
 {
     return strcmp(text, "q35") == 0 || strcmp(text, "pc-q35-11.1") == 0 ? NULL : "\"q35\"";
+}
+
+/* Three numbers, as a greeting has them. */
+static const char *check_version(const char *text)
+{
+    return g_regex_match_simple("^[0-9]{1,4}\\.[0-9]{1,4}\\.[0-9]{1,4}$", text, 0, 0) ? NULL
+                                                                                      : "a version, such as \"2.11.0\"";
+}
+
+static const char *check_capability(const char *text)
+{
+    return strcmp(text, "oob") == 0 ? NULL : "\"oob\"";
 }
 
 /* The length of a virtio-blk serial number. */
@@ -236,6 +261,15 @@ static const ConfigMember nic_members[] = {
 };
 static const ConfigObject nic_object = {nic_members, sizeof(VmNic), end_nic, NULL};
 
+static const ConfigMember qmp_members[] = {
+    MEMBER(VmQmp, version, "version", CONFIG_STRING, .check = check_version),
+    MEMBER(VmQmp, capabilities, "capabilities", CONFIG_STRINGS, .check = check_capability),
+    MEMBER(VmQmp, without, "without", CONFIG_STRINGS),
+    MEMBER(VmQmp, exclusive, "exclusive", CONFIG_BOOL),
+    {0},
+};
+static const ConfigObject qmp_object = {qmp_members, sizeof(VmQmp), NULL, NULL};
+
 static const ConfigMember config_members[] = {
     MEMBER(VmConfig, name, "name", CONFIG_STRING),
     MEMBER(VmConfig, uuid, "uuid", CONFIG_STRING, .check = check_uuid),
@@ -247,6 +281,8 @@ static const ConfigMember config_members[] = {
     MEMBER(VmConfig, iothreads, "iothreads", CONFIG_STRINGS, .check = check_id),
     MEMBER(VmConfig, objects, "objects", CONFIG_JSON),
     MEMBER(VmConfig, devices, "devices", CONFIG_JSON),
+    MEMBER(VmConfig, faults, "faults", CONFIG_JSON),
+    MEMBER(VmConfig, qmp, "qmp", CONFIG_OBJECT, .object = &qmp_object),
     MEMBER(VmConfig, root_ports, "root-ports", CONFIG_UINT, .max = CONFIG_MAX_ROOT_PORTS),
     MEMBER(VmConfig, paused, "paused", CONFIG_BOOL),
     {0},

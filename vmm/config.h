@@ -42,6 +42,14 @@ typedef struct VmNic {
     char *mac; /* "52:54:00:12:34:56" */
 } VmNic;
 
+/* What the QMP socket says it is: the model's own, or an older QEMU. */
+typedef struct VmQmp {
+    char *version;           /* "2.11.0", or NULL: the model's */
+    GPtrArray *capabilities; /* char *: what the greeting offers */
+    GPtrArray *without;      /* char *: commands and events that it does not have */
+    gboolean exclusive;      /* one client at a time */
+} VmQmp;
+
 typedef struct VmConfig {
     char *name;    /* or NULL */
     char *uuid;    /* in lower case */
@@ -53,8 +61,10 @@ typedef struct VmConfig {
     GPtrArray *iothreads; /* char *, their ids */
     GPtrArray *objects;   /* char *: more of them, JSON as object-add has its arguments */
     GPtrArray *devices;   /* char *: more of them, JSON as device_add has its arguments */
-    guint root_ports;     /* PCIe root ports that devices can be plugged into */
-    gboolean paused;      /* it does not run at first, as with QEMU's -S */
+    GPtrArray *faults;    /* char *: more of them, JSON as object-add has a qmp-fault's */
+    VmQmp qmp;
+    guint root_ports; /* PCIe root ports that devices can be plugged into */
+    gboolean paused;  /* it does not run at first, as with QEMU's -S */
 } VmConfig;
 
 /* The VM that is mounted where nothing else is said. */

@@ -180,6 +180,23 @@ gboolean device_add(Vm *vm, JsonSlice arguments, GError **error)
     return FALSE;
 }
 
+/* The guest keeps the device. */
+static void tell_refusal(Vm *vm, const Object *device)
+{
+    g_autoptr(GString) path = g_string_new(NULL), data = g_string_new("{");
+
+    object_append_path(device, path);
+    if (device->parent == vm_peripheral(vm)) {
+        g_string_append(data, "\"device\":");
+        json_append_string(data, device->name, -1);
+        g_string_append_c(data, ',');
+    }
+    g_string_append(data, "\"path\":");
+    json_append_string(data, path->str, (gssize)path->len);
+    g_string_append_c(data, '}');
+    vm_event(vm, "DEVICE_UNPLUG_GUEST_ERROR", data->str);
+}
+
 gboolean device_del(Vm *vm, const char *id, GError **error)
 {
     Object *object = *id == '/' ? object_resolve(vm_root(vm), id, NULL) : object_child(vm_peripheral(vm), id);
@@ -195,7 +212,10 @@ gboolean device_del(Vm *vm, const char *id, GError **error)
     else if (object->parent != vm_peripheral(vm) && object->parent != vm_peripheral_anon(vm))
         g_set_error(error, OBJMODEL_ERROR, OBJMODEL_ERROR_FAILED, "Device '%s' can not be unplugged",
                     class_name(object->class));
-    else {
+    else if (qmp_faults_refuse_unplug(vm_faults(vm))) {
+        tell_refusal(vm, object);
+        return TRUE;
+    } else {
         object_unparent(object);
         return TRUE;
     }
@@ -383,6 +403,27 @@ static gboolean make_listed(Vm *vm, const GPtrArray *list, const char *name,
     return TRUE;
 }
 
+/* As object-add has it, with an id where it has none. */
+static gboolean make_faults(Vm *vm, GError **error)
+{
+    const GPtrArray *faults = vm_config(vm)->faults;
+
+    for (guint i = 0; i < faults->len; i++) {
+        const char *members = faults->pdata[i];
+        JsonSlice id = json_member((JsonSlice){members, strlen(members)}, "id");
+        g_autoptr(GString) json = g_string_new("{\"qom-type\":\"qmp-fault\"");
+
+        if (!id.length)
+            g_string_append_printf(json, ",\"id\":\"fault%u\"", i);
+        g_string_append_printf(json, "%s%s", members[1] == '}' ? "" : ",", members + 1);
+        if (!object_add(vm, (JsonSlice){json->str, json->len}, error)) {
+            g_prefix_error(error, "faults[%u]: ", i);
+            return FALSE;
+        }
+    }
+    return TRUE;
+}
+
 gboolean devices_make(Vm *vm, GError **error)
 {
     const VmConfig *config = vm_config(vm);
@@ -392,7 +433,7 @@ gboolean devices_make(Vm *vm, GError **error)
         if (!iothread_new(vm, config->iothreads->pdata[i], error))
             return FALSE;
     }
-    if (!make_listed(vm, config->objects, "objects", object_add, error))
+    if (!make_listed(vm, config->objects, "objects", object_add, error) || !make_faults(vm, error))
         return FALSE;
     for (guint i = 0; i < config->root_ports; i++) {
         if (!add_device(vm, error, "{\"driver\":\"pcie-root-port\",\"id\":\"rp%u\",\"chassis\":%u,\"bus\":\"pcie.0\"}",

@@ -226,11 +226,22 @@ static const QmpType device_deleted_data = {
         },
 };
 
+static const QmpType unplug_refused_data = {
+    .meta = QMP_OBJECT,
+    .members =
+        (const QmpMember[]){
+            {"device", &qmp_str, TRUE},
+            {"path", &qmp_str, FALSE},
+            {0},
+        },
+};
+
 const QmpEvent qmp_vm_events[] = {
     {.name = "STOP"},
     {.name = "RESUME"},
     {.name = "RESET", .data = &cause_data},
     {.name = "SHUTDOWN", .data = &cause_data},
     {.name = "DEVICE_DELETED", .data = &device_deleted_data},
+    {.name = "DEVICE_UNPLUG_GUEST_ERROR", .data = &unplug_refused_data},
     {0},
 };

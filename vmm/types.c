@@ -5,6 +5,7 @@
 #include "vmm/bus.h"
 #include "vmm/device.h"
 #include "vmm/memory-region.h"
+#include "vmm/qmp-fault.h"
 
 const ObjectType irq_type = {
     .name = "irq",
@@ -23,6 +24,7 @@ const ObjectType *const behaviour_types[] = {
     &rng_random_type,
     &rng_builtin_type,
     &secret_type,
+    &qmp_fault_type,
     &chardev_null_type,
     &chardev_vc_type,
     &pc_q35_machine_type,

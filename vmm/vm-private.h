@@ -3,6 +3,7 @@
 #pragma once
 
 #include "vmm/device-types.h"
+#include "vmm/qmp-fault.h"
 #include "vmm/vm.h"
 
 const DeviceTypes *vm_device_types(const Vm *vm);
@@ -15,6 +16,9 @@ GHashTable *vm_block_nodes(Vm *vm);
 typedef struct WaitingLink WaitingLink;
 void waiting_link_free(WaitingLink *link);
 GPtrArray *vm_waiting_links(Vm *vm);
+
+/* What goes wrong on request; constant, any thread. */
+QmpFaults *vm_faults(Vm *vm);
 
 /* Told by iothreads, for vm_iothread_thread_id(). */
 void vm_iothread_started(Vm *vm, const char *id, int thread_id);

@@ -29,6 +29,7 @@ struct Vm {
     DeviceTypes *device_types;
     X86CpuTypes *cpu_types;
     Snapshots *snapshots;
+    QmpFaults *faults;
     GMainContext *context;
     GMainLoop *loop;
 
@@ -102,6 +103,11 @@ const Types *vm_types(const Vm *vm)
 const DeviceTypes *vm_device_types(const Vm *vm)
 {
     return vm->device_types;
+}
+
+QmpFaults *vm_faults(Vm *vm)
+{
+    return vm->faults;
 }
 
 Object *vm_root(Vm *vm)
@@ -484,6 +490,7 @@ Vm *vm_new(const VmConfig *config, GError **error)
     vm->device_types = device_types_new(vm->types, behaviour_types);
     vm->cpu_types = x86_cpu_types_new(vm->types);
     vm->snapshots = snapshots_new();
+    vm->faults = qmp_faults_new();
     vm->context = g_main_context_new();
     vm->loop = g_main_loop_new(vm->context, FALSE);
     vm->iothread_ids = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL);
@@ -525,6 +532,7 @@ void vm_free(Vm *vm)
     g_main_loop_unref(vm->loop);
     g_main_context_unref(vm->context);
     snapshots_free(vm->snapshots);
+    qmp_faults_free(vm->faults);
     types_free(vm->types);
     device_types_free(vm->device_types);
     x86_cpu_types_free(vm->cpu_types);
