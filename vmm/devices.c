@@ -183,16 +183,15 @@ gboolean device_add(Vm *vm, JsonSlice arguments, GError **error)
 /* The guest keeps the device. */
 static void tell_refusal(Vm *vm, const Object *device)
 {
-    g_autoptr(GString) path = g_string_new(NULL), data = g_string_new("{");
+    g_autoptr(GString) data = g_string_new("{");
 
-    object_append_path(device, path);
     if (device->parent == vm_peripheral(vm)) {
         g_string_append(data, "\"device\":");
         json_append_string(data, device->name, -1);
         g_string_append_c(data, ',');
     }
     g_string_append(data, "\"path\":");
-    json_append_string(data, path->str, (gssize)path->len);
+    object_append_path(device, data);
     g_string_append_c(data, '}');
     vm_event(vm, "DEVICE_UNPLUG_GUEST_ERROR", data->str);
 }

@@ -99,7 +99,9 @@ static gboolean fault_strikes(Fault *fault)
 
 static void fault_tell(const Fault *fault, QmpFault *ret)
 {
-    *ret = (QmpFault){.kind = actions[fault->action].kind, .delay_us = fault->delay_us, .bytes = fault->bytes};
+    *ret = (QmpFault){.kind = actions[fault->action].kind, .delay_us = fault->delay_us};
+    if (fault->action == ACTION_CUT)
+        ret->bytes = fault->bytes;
     if (fault->action == ACTION_ERROR)
         ret->error = g_error_new_literal(QMP_ERROR, fault->error_class, fault->desc);
 }

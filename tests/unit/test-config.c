@@ -88,6 +88,27 @@ static void test_devices(void)
     g_assert_cmpstr(copy->devices->pdata[0], ==, "{\"driver\":\"x\"}");
 }
 
+static void test_qmp(void)
+{
+    g_autoptr(VmConfig) usual = parse("{}");
+    g_autoptr(VmConfig) config = parse("{\"faults\":[{\"do\":\"hang\"},{}],\"qmp\":{\"version\":\"2.11.0\","
+                                       "\"capabilities\":[],\"without\":[\"stop\",\"no\"],\"exclusive\":true}}");
+    g_autoptr(VmConfig) copy = vm_config_copy(config);
+
+    g_assert_cmpuint(usual->faults->len, ==, 0);
+    g_assert_null(usual->qmp.version);
+    g_assert_cmpuint(usual->qmp.capabilities->len, ==, 1);
+    g_assert_cmpuint(usual->qmp.without->len, ==, 0);
+    g_assert_false(usual->qmp.exclusive);
+    g_assert_cmpuint(copy->faults->len, ==, 2);
+    g_assert_cmpstr(copy->faults->pdata[0], ==, "{\"do\":\"hang\"}");
+    g_assert_cmpstr(copy->qmp.version, ==, "2.11.0");
+    g_assert_cmpuint(copy->qmp.capabilities->len, ==, 0);
+    g_assert_cmpuint(copy->qmp.without->len, ==, 2);
+    g_assert_cmpstr(copy->qmp.without->pdata[1], ==, "no");
+    g_assert_true(copy->qmp.exclusive);
+}
+
 static void check_size(const char *json, guint64 expected)
 {
     g_autofree char *text = g_strdup_printf("{\"memory\":%s}", json);
@@ -131,6 +152,10 @@ static void test_errors(void)
     check_error("{\"nics\":[{\"id\":\"n\",\"mac\":\"1:2\"}]}",
                 "1:26: nics[0].mac: must be a MAC address, six pairs of hexadecimal digits with ':' between them, not "
                 "\"1:2\"");
+    check_error("{\"qmp\":{\"version\":\"2.11\"}}",
+                "1:19: qmp.version: must be a version, such as \"2.11.0\", not \"2.11\"");
+    check_error("{\"qmp\":{\"capabilities\":[\"x\"]}}", "1:25: qmp.capabilities[0]: must be \"oob\", not \"x\"");
+    check_error("{\"faults\":[1]}", "1:12: faults[0]: must be an object, not a number");
     check_error("{\"devices\":[{},3]}", "1:16: devices[1]: must be an object, not a number");
     check_error("{\"uuid\":\"x\"}", "1:9: uuid: must be a UUID, not \"x\"");
     check_error("{\"machine\":\"pc\"}", "1:12: machine: must be \"q35\", not \"pc\"");
@@ -200,6 +225,7 @@ int main(int argc, char **argv)
     g_test_add_func("/config/all", test_all);
     g_test_add_func("/config/lists", test_lists);
     g_test_add_func("/config/devices", test_devices);
+    g_test_add_func("/config/qmp", test_qmp);
     g_test_add_func("/config/sizes", test_sizes);
     g_test_add_func("/config/errors", test_errors);
     g_test_add_func("/config/not-json", test_not_json);
