@@ -9,13 +9,24 @@
 
 struct QmpCall {
     /* Constant. */
-    QmpRequest request;
     QmpMailbox *mailbox;
+    QmpWorkers *workers;         /* or NULL */
+    const QmpFaultHooks *faults; /* or NULL */
+    gboolean oob;                /* whether the client may ask for that */
+    GThread *thread;             /* the session's */
+
+    /* Constant once the handler runs. */
+    QmpRequest request;
     const QmpCommand *command;
     void *context;
     void *args;
-    GThread *thread; /* the session's */
-    QmpFault fault;
+    QmpFault fault; /* the session's; asked for before the handler runs */
+
+    /* What a worker is to do: to read a large message, or to go on with what a handler has left to it. */
+    const QmpRegistry *commands;
+    char *memory; /* in which the message stands */
+    JsonSlice message;
+    void (*rest)(QmpCall *call, const void *args);
 
     /* The handler's, and of whomever it gave the call to; in the end the session's. */
     GString *reply;
@@ -35,6 +46,7 @@ struct QmpMailbox {
 
 static void call_free(QmpCall *call)
 {
+    g_free(call->memory);
     if (call->args != NULL) {
         qmp_args_clear(call->command->args, call->args);
         g_free(call->args);
@@ -46,6 +58,21 @@ static void call_free(QmpCall *call)
     qmp_request_clear(&call->request);
     qmp_mailbox_unref(call->mailbox);
     g_free(call);
+}
+
+static void work_free(void *opaque, gboolean ending G_GNUC_UNUSED)
+{
+    call_free(opaque);
+}
+
+/* Large arguments take long to free, too: a million strings 50 ms. */
+static void call_dispose(QmpCall *call)
+{
+    if (call->workers != NULL && call->request.arguments.length > QMP_LARGE_REQUEST) {
+        qmp_workers_run(call->workers, work_free, call);
+    } else {
+        call_free(call);
+    }
 }
 
 /* ---- the mailbox ---- */
@@ -178,19 +205,9 @@ void qmp_call_fail_new(QmpCall *call, GQuark domain, int code, const char *forma
 
 /* ---- what the session uses ---- */
 
-const char *qmp_call_command(const QmpCall *call)
-{
-    return call->request.command;
-}
-
-QmpFault *qmp_call_fault(QmpCall *call)
-{
-    return &call->fault;
-}
-
 QmpSession *qmp_call_session(QmpCall *call)
 {
-    return call->session;
+    return call->thread == g_thread_self() ? call->session : NULL;
 }
 
 QmpSession *qmp_call_deliver(QmpCall *call)
@@ -200,7 +217,7 @@ QmpSession *qmp_call_deliver(QmpCall *call)
     if (session != NULL) {
         qmp_session_reply(session, call, &call->fault, g_string_free_to_bytes(g_steal_pointer(&call->reply)));
     }
-    call_free(call);
+    call_dispose(call);
     return session;
 }
 
@@ -209,12 +226,20 @@ void qmp_call_orphan(QmpCall *call)
     call->session = NULL;
 }
 
+/* ---- executing ---- */
+
 /* Finds the command and fills its arguments. */
 static gboolean call_prepare(QmpCall *call, const QmpRegistry *commands, GError **error)
 {
     const char *name = call->request.command, *hint = qmp_registry_hint(commands);
-    const QmpCommand *command = qmp_registry_find(commands, name, &call->context);
+    const QmpCommand *command;
 
+    if (call->request.oob && !call->oob) {
+        g_set_error(error, QMP_ERROR, QMP_ERROR_GENERIC,
+                    "out-of-band execution was not enabled, by 'qmp_capabilities'");
+        return FALSE;
+    }
+    command = qmp_registry_find(commands, name, &call->context);
     if (command == NULL) {
         g_set_error(error, QMP_ERROR, QMP_ERROR_COMMAND_NOT_FOUND, "there is no command '%.64s'%s%s", name,
                     hint != NULL ? ": " : "", hint != NULL ? hint : "");
@@ -230,13 +255,15 @@ static gboolean call_prepare(QmpCall *call, const QmpRegistry *commands, GError 
                          error);
 }
 
-QmpCall *qmp_call_new(QmpSession *session, QmpMailbox *mailbox, QmpRequest *request)
+QmpCall *qmp_call_new(QmpSession *session, QmpMailbox *mailbox, QmpWorkers *workers, const QmpFaultHooks *faults,
+                      gboolean oob)
 {
     QmpCall *call = g_new0(QmpCall, 1);
 
-    call->request = *request;
-    *request = (QmpRequest){0};
     call->mailbox = qmp_mailbox_ref(mailbox);
+    call->workers = workers;
+    call->faults = faults;
+    call->oob = oob;
     call->thread = g_thread_self();
     call->session = session;
     call->reply = g_string_new(NULL);
@@ -245,10 +272,15 @@ QmpCall *qmp_call_new(QmpSession *session, QmpMailbox *mailbox, QmpRequest *requ
     return call;
 }
 
-void qmp_call_execute(QmpCall *call, const QmpRegistry *commands)
+void qmp_call_execute(QmpCall *call, const QmpRegistry *commands, QmpRequest *request)
 {
     g_autoptr(GError) error = NULL;
 
+    call->request = *request;
+    *request = (QmpRequest){0};
+    if (call->faults != NULL) {
+        call->faults->command(call->request.command, &call->fault, call->faults->opaque);
+    }
     if (call->fault.error != NULL) {
         qmp_call_fail(call, call->fault.error);
     } else if (call_prepare(call, commands, &error)) {
@@ -256,4 +288,61 @@ void qmp_call_execute(QmpCall *call, const QmpRegistry *commands)
     } else {
         qmp_call_fail(call, error);
     }
+}
+
+/* ---- on a worker ---- */
+
+static void call_fail_ending(QmpCall *call)
+{
+    qmp_call_fail_new(call, QMP_ERROR, QMP_ERROR_GENERIC, "the server ends");
+}
+
+static void work_message(void *opaque, gboolean ending)
+{
+    QmpCall *call = opaque;
+    g_autoptr(GError) error = NULL;
+    QmpRequest request;
+    gboolean ok;
+
+    if (ending) {
+        call_fail_ending(call);
+        return;
+    }
+    ok = qmp_request_parse(&request, call->message, &error);
+    g_clear_pointer(&call->memory, g_free);
+    if (ok) {
+        qmp_call_execute(call, call->commands, &request);
+    } else {
+        call->request = request;
+        qmp_call_fail(call, error);
+    }
+}
+
+void qmp_call_execute_large(QmpCall *call, const QmpRegistry *commands, char *memory, JsonSlice message)
+{
+    call->commands = commands;
+    call->memory = memory;
+    call->message = message;
+    qmp_workers_run(call->workers, work_message, call);
+}
+
+static void work_rest(void *opaque, gboolean ending)
+{
+    QmpCall *call = opaque;
+
+    if (ending) {
+        call_fail_ending(call);
+    } else {
+        call->rest(call, call->args);
+    }
+}
+
+void qmp_call_hand_over(QmpCall *call, void (*handler)(QmpCall *call, const void *args))
+{
+    if (call->workers == NULL || call->thread != g_thread_self()) {
+        handler(call, call->args); /* it is on a worker already */
+        return;
+    }
+    call->rest = handler;
+    qmp_workers_run(call->workers, work_rest, call);
 }

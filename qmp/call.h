@@ -8,6 +8,7 @@
 
 #include "qmp/command.h"
 #include "qmp/fault.h"
+#include "qmp/worker.h"
 
 typedef struct QmpSession QmpSession;
 
@@ -27,15 +28,20 @@ GPtrArray *qmp_mailbox_take(QmpMailbox *mailbox);
 
 /* ---- calls ---- */
 
-/* Takes the request over. */
-QmpCall *qmp_call_new(QmpSession *session, QmpMailbox *mailbox, QmpRequest *request);
-/* The name of the command that was asked for. */
-const char *qmp_call_command(const QmpCall *call);
-/* Its own: what is to go wrong with it. */
-QmpFault *qmp_call_fault(QmpCall *call);
-/* Finds the command and lets it reply (or fail, where that is its fault); the call may be gone afterwards. */
-void qmp_call_execute(QmpCall *call, const QmpRegistry *commands);
-/* The session that made it. */
+/* A request that is longer is read by a worker. At 400 MB a second the reading of this much takes less than a turn. */
+#define QMP_LARGE_REQUEST ((gsize)128 << 10)
+
+/* workers: may be NULL; then everything is done where it is asked for. faults: asked what is to go wrong with it; or
+ * NULL. oob: whether the client may ask for execution out of band. */
+QmpCall *qmp_call_new(QmpSession *session, QmpMailbox *mailbox, QmpWorkers *workers, const QmpFaultHooks *faults,
+                      gboolean oob);
+/* Takes the request over, finds its command and lets it reply (or fail, where that is its fault); the call may be gone
+ * afterwards. */
+void qmp_call_execute(QmpCall *call, const QmpRegistry *commands, QmpRequest *request);
+/* The same for one that was not read yet, on a worker; `memory`, in which it stands, is taken over. The registry
+ * must live until the workers are gone. */
+void qmp_call_execute_large(QmpCall *call, const QmpRegistry *commands, char *memory, JsonSlice message);
+/* The session that made it, for a handler that runs on its thread; else NULL. */
 QmpSession *qmp_call_session(QmpCall *call);
 /* Hands a call from the mailbox to its session, which is returned (NULL: it is gone), and frees it. */
 QmpSession *qmp_call_deliver(QmpCall *call);

@@ -4,8 +4,8 @@
  * server offers; its order is that of query-commands. A call is one command being executed.
  *
  * Registries are filled by one thread before the server starts, and constant from then on.
- * A handler runs on the monitor thread and must not wait; it replies exactly once, with
- * qmp_call_return() or qmp_call_fail(), at once or later and then on any thread.
+ * A handler runs on the monitor thread, or where the request was large on a worker, and must not wait; it
+ * replies exactly once, with qmp_call_return() or qmp_call_fail(), at once or later and then on any thread.
  */
 #pragma once
 
@@ -29,6 +29,10 @@ GString *qmp_call_result(QmpCall *call);
 void qmp_call_return(QmpCall *call);
 void qmp_call_fail(QmpCall *call, const GError *error);
 void qmp_call_fail_new(QmpCall *call, GQuark domain, int code, const char *format, ...) G_GNUC_PRINTF(4, 5);
+
+/* From a handler whose answer may take long: a worker goes on with it, by this function. The call is the worker's
+ * from now on. */
+void qmp_call_hand_over(QmpCall *call, void (*handler)(QmpCall *call, const void *args));
 
 /* ---- commands and events ---- */
 

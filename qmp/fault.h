@@ -28,7 +28,7 @@ typedef struct QmpFault {
 #define QMP_FAULT_GREETING "greeting"
 
 typedef struct QmpFaultHooks {
-    /* What is to happen to a command that was just received; *ret is QMP_FAULT_NONE before. The monitor thread. */
+    /* What is to happen to a command that was just received; *ret is QMP_FAULT_NONE before. Any thread. */
     void (*command)(const char *name, QmpFault *ret, void *opaque);
     /* To an event: QMP_FAULT_NONE, QMP_FAULT_DELAY or QMP_FAULT_HANG. Any thread. */
     void (*event)(const char *name, QmpFault *ret, void *opaque);

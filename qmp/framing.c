@@ -80,6 +80,18 @@ void framer_add(Framer *framer, const char *bytes, gsize n)
     }
 }
 
+char *framer_release(Framer *framer)
+{
+    char *memory = framer->buffer;
+
+    framer->used -= framer->start;
+    framer->buffer = framer->used > 0 ? g_memdup2(memory + framer->start, framer->used) : NULL;
+    framer->size = framer->used;
+    framer->at -= framer->start;
+    framer->start = 0;
+    return memory;
+}
+
 gsize framer_pending(const Framer *framer)
 {
     return framer->used - framer->start;

@@ -48,6 +48,10 @@ FramerResult framer_next(Framer *framer, JsonSlice *ret_message, const char **re
 gboolean framer_line(const Framer *framer, JsonSlice *ret_line);
 void framer_take_line(Framer *framer, JsonSlice line);
 
+/* Gives away the memory in which the message stands that framer_next() has just handed out: the message stays valid
+ * until that is freed, by g_free(). */
+char *framer_release(Framer *framer);
+
 /* Bytes that are held and not yet handed out. */
 gsize framer_pending(const Framer *framer);
 /* No more bytes come: a word or number at the end is a message of its own. */

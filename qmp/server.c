@@ -63,6 +63,7 @@ struct QmpServer {
     QmpListener *listener; /* or NULL */
     QmpRegistry *registry;
     QmpMailbox *mailbox;
+    QmpWorkers *workers;
     QmpEvents *events;
     void (*sink)(const char *text, gsize length, void *opaque);
     void *sink_opaque;
@@ -160,8 +161,8 @@ static void server_add_client(QmpServer *server, int fd)
     client->server = server;
     client->fd = fd;
     client->watched = EPOLLIN;
-    client->session =
-        qmp_session_new(server->registry, server->mailbox, server->has_faults ? &server->faults : NULL, client);
+    client->session = qmp_session_new(server->registry, server->mailbox, server->workers,
+                                      server->has_faults ? &server->faults : NULL, client);
     client->in_epoll = epoll_ctl(server->epoll, EPOLL_CTL_ADD, fd, &event) == 0;
     client->dead = client->read_ended = !client->in_epoll;
     g_queue_push_tail_link(&server->clients, &client->link);
@@ -193,7 +194,7 @@ static void client_unwatch(Client *client)
 /* Watches it for what it is waited for. */
 static void client_update_watch(Client *client)
 {
-    gboolean wants_input = !client->read_ended && framer_pending(qmp_session_framer(client->session)) < PENDING_MAX;
+    gboolean wants_input = !client->read_ended && qmp_session_pending(client->session) < PENDING_MAX;
     guint32 wanted =
         (wants_input ? EPOLLIN : 0) | (qmp_session_unsent(client->session) > 0 && !client->dead ? EPOLLOUT : 0);
     struct epoll_event event = {.events = wanted, .data.ptr = client};
@@ -210,7 +211,7 @@ static gboolean client_read(Client *client)
     Framer *framer = qmp_session_framer(client->session);
     gssize n;
 
-    if (client->read_ended || framer_pending(framer) >= PENDING_MAX) {
+    if (client->read_ended || qmp_session_pending(client->session) >= PENDING_MAX) {
         return FALSE;
     }
     n = recv(client->fd, client->server->read_buffer, READ_SIZE, 0);
@@ -493,6 +494,7 @@ QmpServer *qmp_server_new(const char *path, QmpRegistry *registry, GError **erro
     server->wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     server->registry = qmp_registry_ref(registry);
     server->mailbox = qmp_mailbox_new(server_wake, server);
+    server->workers = qmp_workers_new();
     server->events = qmp_events_new(registry, server_wake, server);
     server->read_buffer = g_malloc(READ_SIZE);
     server->next_event = server->next_release = server->accept_again = -1;
@@ -540,6 +542,7 @@ void qmp_server_free(QmpServer *server)
     while (!g_queue_is_empty(&server->clients)) {
         client_free(g_queue_peek_head(&server->clients));
     }
+    g_clear_pointer(&server->workers, qmp_workers_free);
     qmp_events_free(server->events);
     qmp_mailbox_unref(server->mailbox);
     qmp_registry_unref(server->registry);

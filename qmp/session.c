@@ -13,10 +13,13 @@
  * requests wait at most, as in QEMU. */
 #define WAITING_MAX 8
 
-/* What was read and waits for its turn: a request, or the error that it has become. */
+/* What came and waits for its turn: a request, or the error that it has become, or a large message, which a worker is
+ * to read. */
 typedef struct Item {
     QmpRequest request;
     GError *error;
+    JsonSlice large;
+    char *memory; /* in which that stands */
 } Item;
 
 /* A message that is not sent yet. */
@@ -30,14 +33,17 @@ struct QmpSession {
     void *opaque;
     const QmpFaultHooks *faults; /* or NULL */
     QmpMailbox *mailbox;
+    QmpWorkers *workers;         /* or NULL */
     QmpRegistry *offered;        /* after negotiation */
     const QmpRegistry *commands; /* now */
     gboolean oob;
 
     Framer *framer;
-    GQueue waiting;     /* Item */
-    QmpCall *in_band;   /* the call that all others wait for, or NULL */
-    GPtrArray *calls;   /* all that are under way */
+    GQueue waiting;   /* Item */
+    QmpCall *in_band; /* the call that all others wait for, or NULL */
+    GPtrArray *calls; /* all that are under way */
+    gsize large;      /* bytes of the large message that waits or is under way: one at most */
+    QmpCall *large_call;
     QmpCall *executing; /* whose handler is running */
     GQueue held;        /* Held */
     guint blocked;      /* how many of those are in band */
@@ -54,6 +60,7 @@ static void item_free(gpointer data)
 
     qmp_request_clear(&item->request);
     g_clear_error(&item->error);
+    g_free(item->memory);
     g_free(item);
 }
 
@@ -87,6 +94,10 @@ static void negotiate(QmpCall *call, const void *data)
     g_autoptr(GError) error = NULL;
     gboolean oob = FALSE;
 
+    if (session == NULL) {
+        qmp_call_fail_new(call, QMP_ERROR, QMP_ERROR_GENERIC, "'qmp_capabilities' is not that long");
+        return;
+    }
     if (!negotiate_oob(args->enable, qmp_registry_has_oob(session->offered), &oob, &error)) {
         qmp_call_fail(call, error);
         return;
@@ -169,13 +180,6 @@ static void session_say(QmpSession *session, const QmpFault *fault, gboolean in_
     g_bytes_unref(text);
 }
 
-static void session_ask(const QmpSession *session, const char *name, QmpFault *ret)
-{
-    if (session->faults != NULL) {
-        session->faults->command(name, ret, session->faults->opaque);
-    }
-}
-
 gint64 qmp_session_release(QmpSession *session, gint64 now)
 {
     gint64 next = -1;
@@ -214,7 +218,9 @@ static void session_greet(QmpSession *session)
     GString *greeting = g_string_new(NULL);
     QmpFault fault = {0};
 
-    session_ask(session, QMP_FAULT_GREETING, &fault);
+    if (session->faults != NULL) {
+        session->faults->command(QMP_FAULT_GREETING, &fault, session->faults->opaque);
+    }
     qmp_append_greeting(greeting, qmp_registry_version(session->offered), qmp_registry_has_oob(session->offered));
     if (fault.error != NULL) { /* what QEMU never does, and a client cannot take for a greeting */
         g_string_truncate(greeting, 0);
@@ -224,13 +230,15 @@ static void session_greet(QmpSession *session)
     g_clear_error(&fault.error);
 }
 
-QmpSession *qmp_session_new(QmpRegistry *registry, QmpMailbox *mailbox, const QmpFaultHooks *faults, void *opaque)
+QmpSession *qmp_session_new(QmpRegistry *registry, QmpMailbox *mailbox, QmpWorkers *workers,
+                            const QmpFaultHooks *faults, void *opaque)
 {
     QmpSession *session = g_new0(QmpSession, 1);
 
     session->opaque = opaque;
     session->faults = faults;
     session->mailbox = qmp_mailbox_ref(mailbox);
+    session->workers = workers;
     session->offered = qmp_registry_ref(registry);
     session->commands = negotiation_registry();
     session->framer = framer_new(QMP_MESSAGE_BYTES_MAX);
@@ -270,6 +278,11 @@ Framer *qmp_session_framer(QmpSession *session)
     return session->framer;
 }
 
+gsize qmp_session_pending(const QmpSession *session)
+{
+    return framer_pending(session->framer) + session->large;
+}
+
 gboolean qmp_session_is_negotiated(const QmpSession *session)
 {
     return session->commands == session->offered;
@@ -289,6 +302,10 @@ void qmp_session_reply(QmpSession *session, const QmpCall *call, const QmpFault 
     if (in_band) {
         session->in_band = NULL;
     }
+    if (session->large_call == call) {
+        session->large_call = NULL;
+        session->large = 0;
+    }
     if (session->executing == call) {
         session->executing = NULL;
     }
@@ -296,17 +313,21 @@ void qmp_session_reply(QmpSession *session, const QmpCall *call, const QmpFault 
     session_say(session, fault, in_band, text);
 }
 
-static void session_execute(QmpSession *session, QmpRequest *request, gboolean in_band)
+static void session_execute(QmpSession *session, Item *item)
 {
-    QmpCall *call = qmp_call_new(session, session->mailbox, request);
+    QmpCall *call = qmp_call_new(session, session->mailbox, session->workers, session->faults, session->oob);
 
     g_ptr_array_add(session->calls, call);
-    if (in_band) {
+    if (!item->request.oob) {
         session->in_band = call;
     }
     session->executing = call;
-    session_ask(session, qmp_call_command(call), qmp_call_fault(call));
-    qmp_call_execute(call, session->commands);
+    if (item->memory != NULL) {
+        session->large_call = call;
+        qmp_call_execute_large(call, session->commands, g_steal_pointer(&item->memory), item->large);
+    } else {
+        qmp_call_execute(call, session->commands, &item->request);
+    }
     session->executing = NULL;
 }
 
@@ -323,13 +344,8 @@ static void session_handle(QmpSession *session, Item *item)
 {
     if (item->error != NULL) {
         session_send_error(session, item->error, item->request.id);
-    } else if (item->request.oob && !session->oob) {
-        g_autoptr(GError) error = g_error_new_literal(QMP_ERROR, QMP_ERROR_GENERIC,
-                                                      "out-of-band execution was not enabled, by 'qmp_capabilities'");
-
-        session_send_error(session, error, item->request.id);
     } else {
-        session_execute(session, &item->request, !item->request.oob);
+        session_execute(session, item);
     }
     item_free(item);
 }
@@ -344,7 +360,13 @@ static Item *session_read(QmpSession *session)
     switch (framer_next(session->framer, &message, &problem)) {
     case FRAMER_MESSAGE:
         item = g_new0(Item, 1);
-        qmp_request_parse(&item->request, message, &item->error);
+        if (session->workers != NULL && message.length > QMP_LARGE_REQUEST) {
+            item->large = message;
+            item->memory = framer_release(session->framer);
+            session->large = message.length;
+        } else {
+            qmp_request_parse(&item->request, message, &item->error);
+        }
         return item;
     case FRAMER_ERROR:
         item = g_new0(Item, 1);
@@ -363,10 +385,11 @@ static gboolean session_is_busy(const QmpSession *session)
 }
 
 /* Whether another message may be read: while a call is under way, only to look for one
- * that is to be executed out of band. */
+ * that is to be executed out of band, and not past a large one, of which nobody knows what it is yet. */
 static gboolean session_may_read(const QmpSession *session)
 {
-    return !session_is_busy(session) || (session->oob && g_queue_get_length((GQueue *)&session->waiting) < WAITING_MAX);
+    return !session_is_busy(session) ||
+           (session->oob && session->large == 0 && g_queue_get_length((GQueue *)&session->waiting) < WAITING_MAX);
 }
 
 /* Handles one message. FALSE where there is none that can be handled now. */

@@ -15,8 +15,10 @@
 /* Above so many bytes of output not yet sent, nothing more is executed for the client. */
 #define QMP_OUTPUT_PAUSE ((gsize)1 << 20)
 
-/* faults: asked what goes wrong; or NULL. Lives as long as the session. */
-QmpSession *qmp_session_new(QmpRegistry *registry, QmpMailbox *mailbox, const QmpFaultHooks *faults, void *opaque);
+/* workers: read and execute large requests; NULL: that is done here too. faults: asked what goes wrong; or NULL. Both
+ * live as long as the session, and until the workers are gone. */
+QmpSession *qmp_session_new(QmpRegistry *registry, QmpMailbox *mailbox, QmpWorkers *workers,
+                            const QmpFaultHooks *faults, void *opaque);
 /* Calls that are under way go on; their replies are thrown away. */
 void qmp_session_free(QmpSession *session);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(QmpSession, qmp_session_free)
@@ -25,6 +27,8 @@ void *qmp_session_opaque(const QmpSession *session);
 /* ---- in ---- */
 
 Framer *qmp_session_framer(QmpSession *session);
+/* Bytes that came and are not done with: not cut into messages, or large messages under way. */
+gsize qmp_session_pending(const QmpSession *session);
 /* Handles up to `budget` messages. TRUE where it stopped for the budget alone. */
 gboolean qmp_session_run(QmpSession *session, guint budget);
 /* Whether nothing is under way or waiting (apart from output). */

@@ -246,8 +246,6 @@ Companion *companion_new(Source *source, Vm *vm, const CompanionOptions *options
 
 void companion_start(Companion *companion)
 {
-    /* After a daemon's fork: it may start a thread. */
-    companion->context.workers = qmp_workers_new();
     qmp_server_start(companion->server);
 }
 
@@ -260,7 +258,6 @@ void companion_free(Companion *companion)
         leave_vm(companion->context.vm);
     }
     qmp_server_free(companion->server);
-    qmp_workers_free(companion->context.workers);
     query_commands_free(companion->queries);
     g_ptr_array_unref(companion->memory);
     g_free(companion);

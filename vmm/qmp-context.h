@@ -8,14 +8,12 @@
 
 #include "objmodel/source.h"
 #include "qmp/command.h"
-#include "vmm/qmp-worker.h"
 #include "vmm/views.h"
 #include "vmm/vm.h"
 
 typedef struct QmpContext {
     Source *source;
-    Vm *vm;              /* NULL: nothing but snapshots (a dump) */
-    QmpWorkers *workers; /* for answers that take long */
+    Vm *vm; /* NULL: nothing but snapshots (a dump) */
     /* What `quit` calls, on any thread, when its client has been answered; or NULL. */
     void (*quit)(void *opaque);
     void *quit_opaque;

@@ -273,6 +273,9 @@ static const QmpArg list_getv_args[] = {
     {0},
 };
 
+/* A client of ours takes no more, and whoever asks for the same object a million times is not to take all memory. */
+#define REPLY_MAX ((gsize)1 << 30)
+
 /* json_path: for the object's own path; what it had is overwritten. */
 static gboolean append_one(const Node *root, const char *path, GString *json_path, GString *out, GError **error)
 {
@@ -293,6 +296,11 @@ static gboolean append_many(const Node *root, char *const *paths, GString *json_
             return FALSE;
         }
         g_string_append_c(out, '}');
+        if (out->len > REPLY_MAX) {
+            g_set_error(error, QMP_ERROR, QMP_ERROR_GENERIC, "the reply would be longer than %" G_GSIZE_FORMAT " bytes",
+                        REPLY_MAX);
+            return FALSE;
+        }
     }
     g_string_append_c(out, ']');
     return TRUE;
@@ -342,32 +350,49 @@ static void qom_tree_get(QmpCall *call, const void *data)
 /* The tree of a usual VM takes some hundred kilobytes. In one that is larger than this, whatever may take long to write
  * is left to a worker. */
 #define LARGE_TREE ((gsize)2 << 20)
+/* A path that runs through a link, or is partial, takes a look at the whole tree. Where many paths of a large one are
+ * wanted, this is how many bytes of it may be looked at: 50 ms at the worst. */
+#define LARGE_SEARCH ((gsize)256 << 20)
 
-static void answer(QmpCall *call, const void *args, void (*handler)(QmpCall *call, const void *args))
+static void answer(QmpCall *call, const void *args, guint n_paths, void (*handler)(QmpCall *call, const void *args))
 {
-    const QmpContext *context = qmp_call_context(call);
     g_autoptr(Snapshot) snapshot = qmp_context_snapshot(call);
+    gsize size = node_tree_size(qom_root(snapshot));
 
-    if (node_tree_size(qom_root(snapshot)) <= LARGE_TREE) {
-        handler(call, args);
+    if (size > LARGE_TREE || n_paths > LARGE_SEARCH / MAX(size, 1)) {
+        qmp_call_hand_over(call, handler);
     } else {
-        qmp_workers_run(context->workers, call, args, handler);
+        handler(call, args);
     }
 }
 
 static void handle_list(QmpCall *call, const void *args)
 {
-    answer(call, args, qom_list);
+    answer(call, args, 1, qom_list);
 }
 
-static void handle_list_get(QmpCall *call, const void *args)
+static void handle_get(QmpCall *call, const void *data)
 {
-    answer(call, args, qom_list_get);
+    const GetArgs *args = data;
+
+    /* What most ask for, and in great numbers, is quick in every tree. */
+    if (args->path[0] == '/') {
+        qom_get(call, data);
+    } else {
+        answer(call, data, 1, qom_get);
+    }
+}
+
+static void handle_list_get(QmpCall *call, const void *data)
+{
+    const ListGetArgs *args = data;
+
+    answer(call, data, args->paths != NULL ? g_strv_length(args->paths) : 1, qom_list_get);
 }
 
 static void handle_tree_get(QmpCall *call, const void *args)
 {
-    answer(call, args, qom_tree_get);
+    answer(call, args, 1, qom_tree_get);
 }
 
 /* ---- the table ---- */
@@ -378,7 +403,7 @@ const QmpCommand qmp_qom_commands[] = {
      .args = path_args,
      .args_size = sizeof(PathArgs),
      .ret = &qmp_property_info_list},
-    {.name = "qom-get", .handler = qom_get, .args = get_args, .args_size = sizeof(GetArgs), .ret = &qmp_any},
+    {.name = "qom-get", .handler = handle_get, .args = get_args, .args_size = sizeof(GetArgs), .ret = &qmp_any},
     {.name = "qom-list-get",
      .handler = handle_list_get,
      .args = list_get_args,

@@ -142,7 +142,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     const char *bytes = (const char *)data + (size > 0);
     gsize length = size > 0 ? size - 1 : 0, split = length > 0 ? data[0] % (length + 1) : 0;
 
-    session = qmp_session_new(g_once(&once, make_registry, NULL), mailbox, NULL, NULL);
+    session = qmp_session_new(g_once(&once, make_registry, NULL), mailbox, NULL, NULL, NULL);
     run(session, mailbox, bytes, split, last_line);
     run(session, mailbox, capabilities, strlen(capabilities), last_line);
     run(session, mailbox, bytes + split, length - split, last_line);

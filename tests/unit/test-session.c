@@ -92,7 +92,7 @@ static void fixture_set_up(Fixture *f, gconstpointer data G_GNUC_UNUSED)
     qmp_registry_add(registry, commands, (void *)(guintptr) "oak");
     qmp_registry_add_events(registry, events);
     f->mailbox = qmp_mailbox_new(wake, &f->woken);
-    f->session = qmp_session_new(registry, f->mailbox, NULL, f);
+    f->session = qmp_session_new(registry, f->mailbox, NULL, NULL, f);
 }
 
 static void fixture_tear_down(Fixture *f, gconstpointer data G_GNUC_UNUSED)

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * See qmp-worker.h. The threads are made when there is work that no other is free for. The queue is our own, not
+ * See worker.h. The threads are made when there is work that no other is free for. The queue is our own, not
  * GThreadPool's, whose locks ThreadSanitizer does not see.
  */
-#include "vmm/qmp-worker.h"
+#include "qmp/worker.h"
 
 /* More would only wait for each other's memory; and each may hold a long reply. */
 #define WORKERS_MAX 2
@@ -20,13 +20,12 @@ struct QmpWorkers {
 };
 
 typedef struct Work {
-    QmpCall *call;
-    const void *args;
-    void (*handler)(QmpCall *call, const void *args);
+    QmpWork run;
+    void *opaque;
 } Work;
 
-/* The next piece of work, and whether it is still wanted; NULL where there is none and there will be none. */
-static Work *workers_take(QmpWorkers *workers, gboolean *ret_wanted)
+/* The next piece of work, and whether it is too late for it; NULL where there is none and there will be none. */
+static Work *workers_take(QmpWorkers *workers, gboolean *ret_ending)
 {
     Work *work;
 
@@ -36,22 +35,18 @@ static Work *workers_take(QmpWorkers *workers, gboolean *ret_wanted)
         g_cond_wait(&workers->changed, &workers->lock);
     }
     workers->n_idle--;
-    *ret_wanted = !workers->ending;
+    *ret_ending = workers->ending;
     g_mutex_unlock(&workers->lock);
     return work;
 }
 
 static gpointer workers_thread(gpointer data)
 {
-    gboolean wanted;
+    gboolean ending;
     Work *work;
 
-    while ((work = workers_take(data, &wanted)) != NULL) {
-        if (wanted) {
-            work->handler(work->call, work->args);
-        } else {
-            qmp_call_fail_new(work->call, QMP_ERROR, QMP_ERROR_GENERIC, "the server ends");
-        }
+    while ((work = workers_take(data, &ending)) != NULL) {
+        work->run(work->opaque, ending);
         g_free(work);
     }
     return NULL;
@@ -101,18 +96,17 @@ static void workers_grow(QmpWorkers *workers)
     }
 }
 
-void qmp_workers_run(QmpWorkers *workers, QmpCall *call, const void *args,
-                     void (*handler)(QmpCall *call, const void *args))
+void qmp_workers_run(QmpWorkers *workers, QmpWork run, void *opaque)
 {
     Work *work;
 
     workers_grow(workers);
     if (workers->n_threads == 0) {
-        handler(call, args); /* no thread can be made */
+        run(opaque, FALSE); /* no thread can be made */
         return;
     }
     work = g_new(Work, 1);
-    *work = (Work){call, args, handler};
+    *work = (Work){run, opaque};
     g_mutex_lock(&workers->lock);
     g_queue_push_tail(&workers->queue, work);
     g_cond_signal(&workers->changed);
