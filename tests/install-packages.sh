@@ -5,6 +5,7 @@
 #
 #   tests/install-packages.sh build     to build and to mount, and what quickstart.sh shows with
 #   tests/install-packages.sh tests     that, and all that the tests use
+#   tests/install-packages.sh bench     that, and what tests/bench/run.sh uses beside it
 #
 # Called by examples/quickstart.sh and tests/run.sh; for root, or a user with sudo. Asks for
 # nothing and needs no rights where all is there already.
@@ -17,9 +18,12 @@ SOURCE=$(cd "$(dirname "$0")/.." && pwd)
 BUILD_PACKAGES="gcc libc6-dev meson ninja-build pkg-config libglib2.0-dev libfuse3-dev libcjson-dev fuse3 jq"
 
 # a second compiler with its sanitizers, layout and shell checks, the tools that mounts are read with, and
-# a QEMU whose replies ours are compared with
+# a QEMU whose replies ours are compared with, what counts system calls and instructions
 TEST_PACKAGES="clang libclang-rt-dev clang-format shellcheck python3 git mount util-linux procps
-    attr busybox diffutils file findutils grep less rsync tar qemu-system-x86"
+    attr busybox diffutils file findutils grep less rsync tar qemu-system-x86 strace valgrind"
+
+# plots
+BENCH_PACKAGES="gnuplot-nox"
 
 missing_packages()
 {
@@ -32,7 +36,8 @@ missing_packages()
 case ${1-} in
 build) packages=$BUILD_PACKAGES ;;
 tests) packages="$BUILD_PACKAGES $TEST_PACKAGES" ;;
-*) die "usage: tests/install-packages.sh build|tests" ;;
+bench) packages="$BUILD_PACKAGES $TEST_PACKAGES $BENCH_PACKAGES" ;;
+*) die "usage: tests/install-packages.sh build|tests|bench" ;;
 esac
 # shellcheck disable=SC2086 # a list of words
 set -- $packages

@@ -1,0 +1,162 @@
+# SPDX-License-Identifier: MIT
+"""Experiment 3: query-blockstats. What one query costs, and how much I/O goes on while somebody polls."""
+
+import os
+from pathlib import Path
+
+from lab import Qmp
+from results import Section, median, quantile, time_text, way_row
+
+COMMAND = "query-blockstats"
+DISKS = (10, 100, 500, 2000)
+POLLED_DISKS = 500
+RATES = (2, 20, 100)
+MEASURED_MIB = 64
+DISKS_A_BUS = 250
+CPU_OF_CLIENT = 1  # who reads from the measured disk
+BATCHES_MAX = 4
+
+OF_2016 = ("in 2016, inside the function: 10 disks 19.4 -> 17.5 us, 500 disks 668 -> 557 us. Guest I/O lost, 500 disks polled "
+           "every 0.5 s: 14.2 % -> 9.1 %, and 0.76 % with the measured disk on an iothread")
+
+
+def drives(count):
+    """SCSI disks that hold nothing: each is one entry of query-blockstats."""
+    options = []
+    for number in range(count):
+        bus, target = divmod(number, DISKS_A_BUS)
+        if target == 0:
+            options += ["-device", f"virtio-scsi-pci,id=scsi{bus}"]
+        options += ["-drive", f"if=none,id=d{number},driver=null-co,read-zeroes=on",
+                    "-device", f"scsi-hd,id=disk{number},drive=d{number},bus=scsi{bus}.0,scsi-id={target}"]
+    return options
+
+
+def model(count):
+    return {"disks": [{"id": f"disk{number}", "size": "1G"} for number in range(count)], "nics": []}
+
+
+def measure_queries(lab, qemus, quick):
+    """One query against the number of disks: a section each, and the number for the plot."""
+    for count in DISKS[:3] if quick else DISKS:
+        ours = lab.qomfs(model(count))
+        others = [lab.qemu(qemu, *drives(count)) for qemu in qemus if qemu.version >= (7, 0)]
+        stats = ours.path("blockstats", ".tree.json")
+        bare = lab.bare_qmp(Path(stats).read_text(encoding="ascii"))
+        ways = [server.way(COMMAND, "call", COMMAND) for server in [ours, *others]]
+        ways += [ours.way("blockstats/.tree.json", "read", stats), bare.way("the same bytes as a reply", "call", "any")]
+        rows = lab.measure("ways-bench", f"--seconds={4 if quick else 15}", "--rounds=300", *ways)
+        lab.end(ours, bare, *others)
+        yield Section(
+            f"Block statistics: {COMMAND}, {count} disks",
+            "ours are virtio disks of the built-in VM, QEMU's are SCSI disks over null-co. In QEMU the main loop answers; in ours it has no part: compare its CPU time with our whole server's",
+            [way_row(row) for row in rows], (COMMAND, qemus[-1].name) if others else None,
+            notes=[OF_2016] if count in (10, 500) else ()), count
+
+
+# ---- how much I/O is lost ----
+
+
+def group(name, pid, rate, readers, *target):
+    return ",".join([name, str(pid), str(rate), str(readers), *target])
+
+
+def loss_rows(groups, noise_of="idle"):
+    """The loss of each group against the windows with the pollers that ask nothing, from the medians; and its noise."""
+    by_name = {entry["name"]: entry for entry in groups}
+    idle = by_name[noise_of]["per-second"]
+    base = median(idle)
+    half = (quantile(idle, 0.75) - quantile(idle, 0.25)) / 2 / base * 100
+    for entry in groups:
+        values = entry["per-second"]
+        spread = (quantile(values, 0.75) - quantile(values, 0.25)) / 2 / base * 100
+        # Of a median of n windows; 1.25 / 0.6745 of a normal spread's middle half.
+        noise = 1.86 * ((half ** 2 + spread ** 2) / len(values)) ** 0.5
+        polls = entry["latencies"]
+        yield {"name": entry["name"], "per-second": median(values), "loss": (1 - median(values) / base) * 100,
+               "noise": noise, "windows": len(values), "longest": median(entry["longest"]),
+               "cpu": median(entry["cpu"]), "polls": len(polls), "latency": median(polls) if polls else None}
+
+
+def loss_text(server, row):
+    text = (f"{server}: {row['name']:44s} {row['windows']:3d} windows {row['per-second']:10.0f} requests/s   lost "
+            f"{row['loss']:6.2f} % +- {row['noise']:.2f}")
+    if row["longest"]:
+        text += f"   longest request {time_text(row['longest'])}"
+    if row["latency"] and "idle" not in row["name"]:
+        text += f"   a poll takes {time_text(row['latency'])}"
+    if row.get("expected"):
+        text += f"   expected {row['expected']:.1f} %"
+    return text
+
+
+def qemu_with_export(lab, qemu, iothread, disks):
+    """A QEMU with drives to be polled and an NBD export of a raw file to be read; its threads have their CPUs."""
+    image = lab.new_path("raw")
+    with open(image, "wb") as file:
+        file.write(os.urandom(MEASURED_MIB << 20))
+    where = lab.new_path("nbd")
+    server = lab.qemu(qemu, "-object", "iothread,id=io0,poll-max-ns=0", *drives(disks),
+                      "-blockdev", f"driver=file,node-name=file0,filename={image}",
+                      "-blockdev", "driver=raw,node-name=raw0,file=file0", monitors=2)
+    with Qmp(server.socket) as qmp:
+        qmp.call("nbd-server-start", addr={"type": "unix", "data": {"path": where}})
+        export = {"type": "nbd", "id": "e0", "node-name": "raw0", "name": "e0"}
+        if iothread:
+            export |= {"iothread": "io0", "fixed-iothread": True}
+        qmp.call("block-export-add", **export)
+    server.pin(lambda name, first: cpu_of(first, name, iothread))
+    return server, f"nbd,{where},e0"
+
+
+def cpu_of(is_main_loop, thread, iothread):
+    """What is measured has its CPU for itself: the main loop, or the iothread with the client that it serves."""
+    if iothread:
+        return 1 if "io0" in thread or "iothread0" in thread else 0
+    return 0 if is_main_loop else 1
+
+
+def windows_for(rate, quick):
+    """How long a window is, so that several polls are in it, and how many a batch has."""
+    length = {2: 1.5, 20: 0.6, 100: 0.5}[rate]
+    return (length, 3) if quick else (length, 8)
+
+
+def measure_loss(lab, io, idle, polled, rate, iothread, stretch_ns, quick):
+    """The rows of some pollers. Batches are added until the loss that is expected is three times the noise."""
+    length, rounds = windows_for(rate, quick)
+    total = {}
+    for _ in range(1 if quick else BATCHES_MAX):
+        lines = lab.measure("loss-bench", f"--window={length}", f"--rounds={rounds}",
+                            f"--poller-cpu={0 if iothread else 1}", io, idle, *polled, cpu=CPU_OF_CLIENT)
+        for line in lines:
+            have = total.setdefault(line["name"], {})
+            for key, value in line.items():
+                have[key] = value if key == "name" else have.get(key, []) + value
+        rows = list(loss_rows(list(total.values())))
+        expected = min(rate * stretch_ns / 1e7, 100)
+        for row in rows:
+            row |= {"rate": rate, "iothread": iothread, "expected": 0 if iothread else expected}
+        if all(3 * row["noise"] <= expected for row in rows):
+            break
+    return [row for row in rows if row["name"] != "idle"]
+
+
+def measure_qemu_loss(lab, qemu, stretch_ns, quick):
+    """A QEMU, polled directly. stretch_ns: the time of its main loop that one poll takes."""
+    section = Section(
+        f"I/O lost while {POLLED_DISKS} disks are polled: {qemu.name}, by QMP",
+        "reads of 4 KiB, one at a time, of an NBD export of a raw file in the page cache: no guest, but the same main loop or "
+        "iothread that would serve one. Against windows with a poller that wakes up as often and asks nothing. The main loop "
+        "has a CPU for itself, or the iothread and its client do; expected is the rate times the main loop's time for a poll")
+    for iothread in (False, True):
+        where = "an iothread" if iothread else "the main loop"
+        server, io = qemu_with_export(lab, qemu, iothread, POLLED_DISKS)
+        for rate in RATES:
+            polled = [group(f"{where}: polled {rate} times a second", server.pid, rate, 1, "qmp", server.socket, COMMAND)]
+            for row in measure_loss(lab, io, group("idle", server.pid, rate, 1, "idle"), polled, rate, iothread, stretch_ns,
+                                    quick):
+                section.rows.append({**row, "server": qemu.name, "text": loss_text(qemu.name, row)})
+        lab.end(server)
+    section.notes.append(OF_2016)
+    return section
