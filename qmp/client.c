@@ -15,7 +15,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-#include "qmp/framing.h"
+#include "qmp/incoming.h"
 
 #define READ_SIZE ((gsize)256 << 10)
 /* A server that serves one client at a time says nothing to a second one. */
@@ -27,15 +27,14 @@ struct QmpClient {
     char *target;
     int fd;
     guint timeout_ms;
-    Framer *framer;
+    QmpIncoming *incoming;
     char *read_buffer;
-    guint major, minor, micro;
+    QmpVersion version;
 
     GString *unsent;
-    guint64 sent;                      /* requests so far; the id of the last one */
-    guint64 received;                  /* replies so far */
-    GString *text;                     /* of the last message's members, compact */
-    JsonSlice qmp, value, problem, id; /* those that it had: QMP, return, error, id */
+    guint64 sent;             /* requests so far; the id of the last one */
+    guint64 received;         /* replies so far */
+    QmpServerMessage message; /* the last one */
 
     void (*event)(JsonSlice message, void *opaque);
     void *event_opaque;
@@ -114,7 +113,7 @@ static gboolean client_read_some(QmpClient *client, GError **error)
     gssize n = recv(client->fd, client->read_buffer, READ_SIZE, 0);
 
     if (n > 0) {
-        framer_add(client->framer, client->read_buffer, (gsize)n);
+        qmp_incoming_add(client->incoming, client->read_buffer, (gsize)n);
         return TRUE;
     }
     if (n == 0) {
@@ -152,110 +151,30 @@ static gboolean client_exchange(QmpClient *client, guint timeout_ms, gboolean *r
 
 /* ---- messages ---- */
 
-/* Where a member stands in client->text, while that grows. */
-typedef struct Place {
-    gsize offset, length;
-} Place;
-
-/* Reads a message's members into client->text, in one go: replies can be long. */
-static gboolean client_read_members(QmpClient *client, JsonReader *reader, gboolean *ret_is_event)
+static void client_take_event(QmpClient *client)
 {
-    static const char *const names[] = {"\"QMP\"", "\"return\"", "\"error\"", "\"id\""};
-    JsonSlice *const members[] = {&client->qmp, &client->value, &client->problem, &client->id};
-    Place places[G_N_ELEMENTS(names)] = {{0}};
-    JsonSlice name;
+    JsonSlice raw = client->message.raw, event;
+    g_autofree char *text = NULL;
 
-    g_string_truncate(client->text, 0);
-    *ret_is_event = FALSE;
-    if (!json_reader_enter(reader, JSON_OBJECT, "a message")) {
-        return FALSE;
-    }
-    while (json_reader_next_member(reader, &name)) {
-        guint known = 0;
-        gsize offset;
-
-        while (known < G_N_ELEMENTS(names) &&
-               !json_equal_bytes(name, (JsonSlice){names[known], strlen(names[known])})) {
-            known++;
-        }
-        *ret_is_event = *ret_is_event || json_string_is(name, "event");
-        if (!json_reader_value(reader, &offset)) {
-            return FALSE;
-        }
-        if (known < G_N_ELEMENTS(names)) {
-            places[known] = (Place){offset, client->text->len - offset};
-        }
-    }
-    for (guint i = 0; i < G_N_ELEMENTS(names); i++) {
-        *members[i] = (JsonSlice){places[i].length > 0 ? client->text->str + places[i].offset : NULL, places[i].length};
-    }
-    return json_reader_end(reader);
-}
-
-static void client_take_event(QmpClient *client, JsonSlice raw)
-{
-    JsonSlice message;
-    g_autofree char *text = json_compact(raw.text, raw.length, JSON_READER_STRICT, &message.length, NULL);
-
-    message.text = text;
     if (client->event != NULL) {
-        client->event(message, client->event_opaque);
+        text = json_compact(raw.text, raw.length, JSON_READER_STRICT, &event.length, NULL);
+        event.text = text;
+        client->event(event, client->event_opaque);
     }
-}
-
-static gboolean client_read_message(QmpClient *client, JsonSlice raw, gboolean *ret_is_event, GError **error)
-{
-    g_autoptr(JsonReader) reader = json_reader_new(raw.text, raw.length, JSON_READER_STRICT, client->text);
-
-    return client_read_members(client, reader, ret_is_event) || json_reader_propagate(reader, error);
-}
-
-/* Nearly all servers write a message as a line; then its end need not be looked for bracket by bracket. */
-static gboolean client_next_line(QmpClient *client, JsonSlice *ret_raw, gboolean *ret_is_event)
-{
-    if (!framer_line(client->framer, ret_raw) || !client_read_message(client, *ret_raw, ret_is_event, NULL)) {
-        return FALSE;
-    }
-    framer_take_line(client->framer, *ret_raw);
-    return TRUE;
-}
-
-/* *ret_got FALSE: there is no whole message yet. */
-static gboolean client_next_framed(QmpClient *client, JsonSlice *ret_raw, gboolean *ret_is_event, gboolean *ret_got,
-                                   GError **error)
-{
-    g_autoptr(GError) syntax = NULL;
-    const char *problem;
-
-    *ret_got = FALSE;
-    switch (framer_next(client->framer, ret_raw, &problem)) {
-    case FRAMER_MORE:
-        return TRUE;
-    case FRAMER_ERROR:
-        return client_fail(client, error, G_IO_ERROR_INVALID_DATA, "not QMP: %s", problem);
-    case FRAMER_MESSAGE:
-        break;
-    }
-    *ret_got = TRUE;
-    return client_read_message(client, *ret_raw, ret_is_event, &syntax) ||
-           client_fail(client, error, G_IO_ERROR_INVALID_DATA, "not QMP: %s", syntax->message);
 }
 
 /* The next whole message that is no event. *ret_got FALSE: there is none yet. */
 static gboolean client_next_message(QmpClient *client, gboolean *ret_got, GError **error)
 {
-    gboolean is_event;
-    JsonSlice raw;
-
     for (;;) {
-        *ret_got = client_next_line(client, &raw, &is_event);
-        if (!*ret_got && !client_next_framed(client, &raw, &is_event, ret_got, error)) {
+        if (!qmp_incoming_next(client->incoming, &client->message, ret_got, error)) {
+            g_prefix_error(error, "'%s': ", client->target);
             return FALSE;
         }
-        if (!*ret_got || !is_event) {
+        if (!*ret_got || client->message.event.length == 0) {
             return TRUE;
         }
-        client_take_event(client, raw);
+        client_take_event(client);
     }
 }
 
@@ -282,31 +201,10 @@ static gboolean client_wait_message(QmpClient *client, guint timeout_ms, GError 
 
 /* ---- the greeting ---- */
 
-static guint version_part(JsonSlice version, const char *name)
-{
-    guint64 part = 0;
-
-    if (version.length > 0 && json_kind(version) == JSON_OBJECT) {
-        JsonSlice value = json_member(version, name);
-
-        if (value.length > 0) {
-            json_to_uint64(value, &part);
-        }
-    }
-    return (guint)MIN(part, G_MAXUINT);
-}
-
-static JsonSlice member_object(JsonSlice object, const char *name)
-{
-    JsonSlice value = object.length > 0 ? json_member(object, name) : object;
-
-    return value.length > 0 && json_kind(value) == JSON_OBJECT ? value : (JsonSlice){NULL, 0};
-}
-
 static gboolean client_greet(QmpClient *client, GError **error)
 {
     guint timeout_ms = MIN(client->timeout_ms, GREETING_TIMEOUT_MS);
-    JsonSlice version, none = {NULL, 0};
+    JsonSlice value, none = {NULL, 0};
 
     do {
         if (!client_wait_message(client, timeout_ms, error)) {
@@ -317,12 +215,9 @@ static gboolean client_greet(QmpClient *client, GError **error)
             }
             return FALSE;
         }
-    } while (client->qmp.length == 0 || json_kind(client->qmp) != JSON_OBJECT);
-    version = member_object(member_object(client->qmp, "version"), "qemu");
-    client->major = version_part(version, "major");
-    client->minor = version_part(version, "minor");
-    client->micro = version_part(version, "micro");
-    return qmp_client_call(client, "qmp_capabilities", none, &version, error);
+    } while (client->message.greeting.length == 0);
+    qmp_greeting_read(client->message.greeting, &client->version, NULL);
+    return qmp_client_call(client, "qmp_capabilities", none, &value, error);
 }
 
 QmpClient *qmp_client_new(const char *target, guint timeout_ms, GError **error)
@@ -332,10 +227,9 @@ QmpClient *qmp_client_new(const char *target, guint timeout_ms, GError **error)
     client->fd = -1;
     client->target = g_strdup(target);
     client->timeout_ms = timeout_ms;
-    client->framer = framer_new(REPLY_BYTES_MAX);
+    client->incoming = qmp_incoming_new(REPLY_BYTES_MAX);
     client->read_buffer = g_malloc(READ_SIZE);
     client->unsent = g_string_new(NULL);
-    client->text = g_string_new(NULL);
     if (!client_connect(client, error) || !client_greet(client, error)) {
         return NULL;
     }
@@ -350,19 +244,18 @@ void qmp_client_free(QmpClient *client)
     if (client->fd >= 0) {
         close(client->fd);
     }
-    framer_free(client->framer);
+    qmp_incoming_free(client->incoming);
     g_free(client->read_buffer);
     g_string_free(client->unsent, TRUE);
-    g_string_free(client->text, TRUE);
     g_free(client->target);
     g_free(client);
 }
 
 void qmp_client_version(const QmpClient *client, guint *ret_major, guint *ret_minor, guint *ret_micro)
 {
-    *ret_major = client->major;
-    *ret_minor = client->minor;
-    *ret_micro = client->micro;
+    *ret_major = client->version.major;
+    *ret_minor = client->version.minor;
+    *ret_micro = client->version.micro;
 }
 
 void qmp_client_on_event(QmpClient *client, void (*event)(JsonSlice message, void *opaque), void *opaque)
@@ -394,7 +287,7 @@ static gboolean reply_is_for(const QmpClient *client, guint64 number)
 {
     guint64 value;
 
-    return client->id.length == 0 || (json_to_uint64(client->id, &value) && value == number);
+    return client->message.id.length == 0 || (json_to_uint64(client->message.id, &value) && value == number);
 }
 
 gboolean qmp_client_receive(QmpClient *client, JsonSlice *ret_value, GError **error)
@@ -406,11 +299,11 @@ gboolean qmp_client_receive(QmpClient *client, JsonSlice *ret_value, GError **er
         }
     } while (!reply_is_for(client, client->received + 1));
     client->received++;
-    if (client->value.length > 0) {
-        *ret_value = client->value;
+    if (client->message.value.length > 0) {
+        *ret_value = client->message.value;
         return TRUE;
     }
-    qmp_error_from(error, client->problem);
+    qmp_error_from(error, client->message.problem);
     return FALSE;
 }
 

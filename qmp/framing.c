@@ -410,7 +410,8 @@ gboolean framer_line(const Framer *framer, JsonSlice *ret_line)
     length = (gsize)(newline - start);
     length -= length > 0 && start[length - 1] == '\r';
     *ret_line = (JsonSlice){start, length};
-    return start[length - 1] == '}' && length <= framer->max_bytes;
+    /* A token takes a byte at least. */
+    return start[length - 1] == '}' && length <= framer->max_bytes && length <= framer->max_tokens;
 }
 
 void framer_take_line(Framer *framer, JsonSlice line)

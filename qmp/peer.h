@@ -32,6 +32,9 @@ QmpPeer *qmp_peer_new(int fd, const QmpPeerEvents *events, void *opaque);
 void qmp_peer_free(QmpPeer *peer);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(QmpPeer, qmp_peer_free)
 
+/* Its socket; -1 once the connection is gone. */
+int qmp_peer_fd(const QmpPeer *peer);
+gboolean qmp_peer_is_greeted(const QmpPeer *peer);
 /* What its greeting said; zero before. */
 const QmpVersion *qmp_peer_version(const QmpPeer *peer);
 /* Bytes that came so far: whoever waits for a long reply sees it grow. */
@@ -39,6 +42,7 @@ guint64 qmp_peer_received(const QmpPeer *peer);
 /* What came before any greeting, for whoever has to say what speaks there; "" where nothing did. */
 const char *qmp_peer_first_text(const QmpPeer *peer);
 
-/* arguments: a compact object, or absent. fds: duplicated, handed over with the request's first byte. */
+/* arguments: a compact object, or absent. fds: duplicated, handed over with the request's first byte. Before it is
+ * ready requests wait. Not after `closed`. */
 void qmp_peer_send(QmpPeer *peer, const char *command, JsonSlice arguments, const int *fds, guint n_fds,
                    QmpPeerReply reply, void *opaque);

@@ -35,7 +35,7 @@ typedef struct LiveLinkEvents {
 
 /* Begins to connect at once. The first attempt that fails is told as AWAY, within two seconds of silence. */
 LiveLink *live_link_new(const LiveLinkOptions *options, const LiveLinkEvents *events, void *opaque);
-/* Closes it; a private monitor is gone then. Replies that are missing are never called. */
+/* Closes it; a private monitor is gone then. Replies that are missing are never called. Not from within a callback. */
 void live_link_free(LiveLink *link);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(LiveLink, live_link_free)
 
@@ -47,5 +47,19 @@ const char *live_link_private_id(const LiveLink *link);
 guint64 live_link_received(const LiveLink *link);
 
 /* Sends a request as soon as it is UP: taken again at once where it is RELEASED; fails at once (later, in the
- * callback) with OBJMODEL_ERROR_UNAVAILABLE where it is AWAY. See qmp_peer_send(). */
+ * callback) with OBJMODEL_ERROR_UNAVAILABLE where it is AWAY, and likewise where the connection goes meanwhile. Errors
+ * of QMP_ERROR are the target's. See qmp_peer_send(). */
 void live_link_send(LiveLink *link, const char *command, JsonSlice arguments, QmpPeerReply reply, void *opaque);
+
+/* ---- for sharing it (--share) ---- */
+
+/* The same with descriptors (int), which are taken over; or NULL. */
+void live_link_send_with(LiveLink *link, const char *command, JsonSlice arguments, GArray *fds, QmpPeerReply reply,
+                         void *opaque);
+/* While it is held, a socket is not released however idle; counted. */
+void live_link_hold(LiveLink *link, gboolean hold);
+/* The peer behind it, to make more private monitors with; NULL where it is not UP. It goes when the link does, or
+ * is not UP any more. */
+QmpPeer *live_link_peer(const LiveLink *link);
+/* An id for such a monitor, not used before: "qomfs-PID-N". */
+char *live_link_new_id(LiveLink *link);
