@@ -71,8 +71,7 @@ static Watched *watch(const char *target, gint64 release_us)
     watched->states = g_string_new(NULL);
     watched->events = g_string_new(NULL);
     watched->replies = g_string_new(NULL);
-    watched->link =
-        live_link_new(&(LiveLinkOptions){.target = target, .release_us = release_us}, &events, watched);
+    watched->link = live_link_new(&(LiveLinkOptions){.target = target, .release_us = release_us}, &events, watched);
     return watched;
 }
 
@@ -207,7 +206,8 @@ static const Speaker speakers[] = {
     {"", "no greeting"},
     {"QEMU 7.2.22 monitor - type 'help' for more information\r\n(qemu) ", "human monitor"},
     {"SSH-2.0-OpenSSH_9.2\r\n", "speaks no QMP, but says \"SSH-2.0"},
-    {"{\"QMP\":{\"version\":{\"qemu\":{\"micro\":0,\"minor\":2,\"major\":7},\"package\":\"\"},\"capabilities\":[]}}\r\n",
+    {"{\"QMP\":{\"version\":{\"qemu\":{\"micro\":0,\"minor\":2,\"major\":7},\"package\":\"\"},\"capabilities\":[]}}"
+     "\r\n",
      "answers no command"},
 };
 
