@@ -41,6 +41,11 @@ typedef struct Frame {
     guint table_bits;
 } Frame;
 
+/* Up to so many members of an object, comparing with each is quicker than a table; most texts have no more at a time.
+ */
+#define FEW_NAMES 16
+#define FEW_FRAMES 8
+
 struct JsonReader {
     const char *text, *at, *end;
     JsonReaderFlags flags;
@@ -54,9 +59,12 @@ struct JsonReader {
     guint depth, frames_size;
     Name *names; /* of all of them */
     guint n_names, names_size;
-    GString *decoded; /* names that had escapes */
-    GString *name;    /* the last name handed out, where it is no part of the text */
+    GString *decoded; /* names that had escapes; NULL: none so far */
+    GString *name;    /* the last name handed out, where it is no part of the text; NULL: none so far */
     guint64 seed;     /* of the hash: nobody outside can choose names that collide */
+
+    Frame few_frames[FEW_FRAMES]; /* where `frames` and `names` begin, so that a short text takes no more memory */
+    Name few_names[FEW_NAMES];
 };
 
 /* ---- errors ---- */
@@ -307,9 +315,6 @@ static gboolean reader_string(JsonReader *reader, gboolean *ret_escapes)
 
 /* ---- repeated names ---- */
 
-/* Up to so many members, comparing with each is quicker than a table. */
-#define FEW_NAMES 16
-
 static inline guint64 load(const char *bytes, guint n)
 {
     guint64 word = 0;
@@ -399,6 +404,16 @@ static gboolean frame_has_name(const JsonReader *reader, const Frame *frame, con
     return FALSE;
 }
 
+/* A list that is full, with twice the room; few: where it may still stand. */
+static void *grown(void *list, const void *few, guint *size, gsize element)
+{
+    void *larger = list == few ? memcpy(g_malloc(2 * *size * element), few, *size * element)
+                               : g_realloc_n(list, 2 * (gsize)*size, element);
+
+    *size *= 2;
+    return larger;
+}
+
 /* Remembers the name that is the string from start to the place. */
 static gboolean reader_add_name(JsonReader *reader, const char *start, gboolean escapes)
 {
@@ -408,6 +423,9 @@ static gboolean reader_add_name(JsonReader *reader, const char *start, gboolean 
     guint n;
 
     if (escapes) {
+        if (reader->decoded == NULL) {
+            reader->decoded = g_string_new(NULL);
+        }
         name.offset = (guint32)reader->decoded->len;
         json_string_decode(string, reader->decoded);
         name.length = (guint32)reader->decoded->len - name.offset;
@@ -425,8 +443,7 @@ static gboolean reader_add_name(JsonReader *reader, const char *start, gboolean 
                            name.length > QUOTED_MAX ? "..." : "");
     }
     if (reader->n_names == reader->names_size) {
-        reader->names_size *= 2;
-        reader->names = g_renew(Name, reader->names, reader->names_size);
+        reader->names = grown(reader->names, reader->few_names, &reader->names_size, sizeof *reader->names);
     }
     reader->names[reader->n_names++] = name;
     n = reader->n_names - frame->first_name;
@@ -447,13 +464,12 @@ static gboolean reader_push(JsonReader *reader, gboolean is_object)
         return reader_fail(reader, reader->at, "nested deeper than %d", JSON_MAX_DEPTH);
     }
     if (reader->depth == reader->frames_size) {
-        reader->frames_size *= 2;
-        reader->frames = g_renew(Frame, reader->frames, reader->frames_size);
+        reader->frames = grown(reader->frames, reader->few_frames, &reader->frames_size, sizeof *reader->frames);
     }
     reader->frames[reader->depth++] = (Frame){
         .is_object = is_object,
         .first_name = reader->n_names,
-        .first_decoded = reader->decoded->len,
+        .first_decoded = reader->decoded != NULL ? reader->decoded->len : 0,
     };
     reader->at++;
     return TRUE;
@@ -467,7 +483,7 @@ static void reader_pop(JsonReader *reader)
     if (G_UNLIKELY(frame->table != NULL)) {
         g_free(frame->table);
     }
-    if (G_UNLIKELY(reader->decoded->len != frame->first_decoded)) {
+    if (G_UNLIKELY(reader->decoded != NULL && reader->decoded->len != frame->first_decoded)) {
         g_string_truncate(reader->decoded, frame->first_decoded);
     }
     reader->n_names = frame->first_name;
@@ -660,40 +676,57 @@ static gboolean reader_whole_value(JsonReader *reader)
 
 /* ---- what the header offers ---- */
 
-JsonReader *json_reader_new(const char *text, gsize length, JsonReaderFlags flags, GString *copy)
+static void reader_init(JsonReader *reader, const char *text, gsize length, JsonReaderFlags flags, GString *copy)
 {
-    JsonReader *reader = g_new0(JsonReader, 1);
-
+    memset(reader, 0, G_STRUCT_OFFSET(JsonReader, few_frames));
     reader->text = reader->at = reader->run = length > 0 ? text : "";
     reader->end = reader->text + length;
     reader->flags = flags;
     reader->copy = copy;
-    reader->frames_size = reader->names_size = FEW_NAMES;
-    reader->frames = g_new(Frame, reader->frames_size);
-    reader->names = g_new(Name, reader->names_size);
-    reader->decoded = g_string_new(NULL);
-    reader->name = g_string_new(NULL);
+    reader->frames = reader->few_frames;
+    reader->frames_size = FEW_FRAMES;
+    reader->names = reader->few_names;
+    reader->names_size = FEW_NAMES;
     reader->seed = (guint64)g_random_int() << 32 | g_random_int();
     if (length > TEXT_MAX) {
         reader_fail(reader, reader->text, "longer than %" G_GSIZE_FORMAT " bytes", TEXT_MAX);
     }
+}
+
+JsonReader *json_reader_new(const char *text, gsize length, JsonReaderFlags flags, GString *copy)
+{
+    JsonReader *reader = g_new(JsonReader, 1);
+
+    reader_init(reader, text, length, flags, copy);
     return reader;
+}
+
+static void reader_clear(JsonReader *reader)
+{
+    for (guint i = 0; i < reader->depth; i++) {
+        g_free(reader->frames[i].table);
+    }
+    if (reader->frames != reader->few_frames) {
+        g_free(reader->frames);
+    }
+    if (reader->names != reader->few_names) {
+        g_free(reader->names);
+    }
+    if (reader->decoded != NULL) {
+        g_string_free(reader->decoded, TRUE);
+    }
+    if (reader->name != NULL) {
+        g_string_free(reader->name, TRUE);
+    }
+    g_clear_error(&reader->error);
 }
 
 void json_reader_free(JsonReader *reader)
 {
-    if (reader == NULL) {
-        return;
+    if (reader != NULL) {
+        reader_clear(reader);
+        g_free(reader);
     }
-    for (guint i = 0; i < reader->depth; i++) {
-        g_free(reader->frames[i].table);
-    }
-    g_free(reader->frames);
-    g_free(reader->names);
-    g_string_free(reader->decoded, TRUE);
-    g_string_free(reader->name, TRUE);
-    g_clear_error(&reader->error);
-    g_free(reader);
 }
 
 gboolean json_reader_peek(JsonReader *reader, JsonKind *ret)
@@ -732,6 +765,9 @@ gboolean json_reader_next_member(JsonReader *reader, JsonSlice *ret_name)
     }
     reader_skip_space(reader);
     start = reader->run = reader->at;
+    if (reader->name == NULL) {
+        reader->name = g_string_new(NULL);
+    }
     reader->out = g_string_truncate(reader->name, 0);
     ok = reader_name(reader);
     reader->out = NULL;
@@ -818,16 +854,21 @@ gboolean json_reader_propagate(JsonReader *reader, GError **error)
 
 char *json_compact(const char *text, gsize length, JsonReaderFlags flags, gsize *ret_length, GError **error)
 {
-    g_autoptr(GString) copy = g_string_sized_new(length);
-    g_autoptr(JsonReader) reader = json_reader_new(text, length, flags, copy);
+    /* Every request comes here: the text that is returned is all the memory that it takes. */
+    GString copy = {.str = g_malloc(length + 1), .allocated_len = length + 1};
+    JsonReader reader;
     gsize offset;
+    gboolean ok;
 
-    if (!json_reader_value(reader, &offset) || !json_reader_end(reader)) {
-        json_reader_propagate(reader, error);
-        return NULL;
+    copy.str[0] = '\0';
+    reader_init(&reader, text, length, flags, &copy);
+    ok = json_reader_value(&reader, &offset) && json_reader_end(&reader);
+    if (!ok) {
+        json_reader_propagate(&reader, error);
+        g_clear_pointer(&copy.str, g_free);
+    } else if (ret_length != NULL) {
+        *ret_length = copy.len;
     }
-    if (ret_length != NULL) {
-        *ret_length = copy->len;
-    }
-    return g_string_free(g_steal_pointer(&copy), FALSE);
+    reader_clear(&reader);
+    return copy.str;
 }

@@ -19,7 +19,11 @@ struct QmpCall {
     QmpRequest request;
     const QmpCommand *command;
     void *context;
-    void *args;
+    void *args; /* often few_args */
+    union {
+        gint64 alignment;
+        char bytes[64];
+    } few_args;
     QmpFault fault; /* the session's; asked for before the handler runs */
 
     /* What a worker is to do: to read a large message, or to go on with what a handler has left to it. */
@@ -49,7 +53,9 @@ static void call_free(QmpCall *call)
     g_free(call->memory);
     if (call->args != NULL) {
         qmp_args_clear(call->command->args, call->args);
-        g_free(call->args);
+        if (call->args != &call->few_args) {
+            g_free(call->args);
+        }
     }
     if (call->reply != NULL) {
         g_string_free(call->reply, TRUE);
@@ -107,11 +113,13 @@ void qmp_mailbox_unref(QmpMailbox *mailbox)
 
 static GPtrArray *mailbox_take(QmpMailbox *mailbox, gboolean close)
 {
-    GPtrArray *calls;
+    GPtrArray *calls = NULL;
 
     g_mutex_lock(&mailbox->lock);
-    calls = mailbox->calls;
-    mailbox->calls = g_ptr_array_new();
+    if (mailbox->calls->len > 0) {
+        calls = mailbox->calls;
+        mailbox->calls = g_ptr_array_new();
+    }
     if (close) {
         mailbox->wake = NULL;
     }
@@ -123,7 +131,7 @@ void qmp_mailbox_close(QmpMailbox *mailbox)
 {
     g_autoptr(GPtrArray) calls = mailbox_take(mailbox, TRUE);
 
-    for (guint i = 0; i < calls->len; i++) {
+    for (guint i = 0; calls != NULL && i < calls->len; i++) {
         call_free(g_ptr_array_index(calls, i));
     }
 }
@@ -250,7 +258,7 @@ static gboolean call_prepare(QmpCall *call, const QmpRegistry *commands, GError 
         return FALSE;
     }
     call->command = command;
-    call->args = g_malloc0(MAX(command->args_size, 1));
+    call->args = command->args_size > sizeof call->few_args ? g_malloc0(command->args_size) : &call->few_args;
     return qmp_args_fill(command->args, call->request.arguments, command->flags & QMP_COMMAND_OPEN_ARGS, call->args,
                          error);
 }

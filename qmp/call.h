@@ -23,7 +23,7 @@ void qmp_mailbox_unref(QmpMailbox *mailbox);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(QmpMailbox, qmp_mailbox_unref)
 /* From now on what is posted is thrown away, and wake is not called any more. */
 void qmp_mailbox_close(QmpMailbox *mailbox);
-/* The calls (QmpCall) that were replied to since the last time, in that order. */
+/* The calls (QmpCall) that were replied to since the last time, in that order; NULL: none. */
 GPtrArray *qmp_mailbox_take(QmpMailbox *mailbox);
 
 /* ---- calls ---- */

@@ -78,10 +78,11 @@ struct QmpServer {
 
     /* The monitor thread's. */
     char *read_buffer;
-    GQueue clients; /* Client, by their own links */
-    GQueue fresh;   /* Client: something has happened to it, its turn comes in this round */
-    GQueue timers;  /* Client: it has messages that are held back */
-    GQueue busy;    /* Client: it had a turn that was not enough */
+    GString *due_events; /* kept from round to round */
+    GQueue clients;      /* Client, by their own links */
+    GQueue fresh;        /* Client: something has happened to it, its turn comes in this round */
+    GQueue timers;       /* Client: it has messages that are held back */
+    GQueue busy;         /* Client: it had a turn that was not enough */
     gboolean accepting;
     gint64 accept_again; /* monotonic time, or -1 */
     gint64 next_event;   /* monotonic time at which an event becomes due, or -1 */
@@ -353,7 +354,7 @@ static void client_ready(Client *client, guint32 events)
 /* Sends the events that are due to all who have negotiated. */
 static void server_send_events(QmpServer *server)
 {
-    g_autoptr(GString) text = g_string_new(NULL);
+    GString *text = g_string_truncate(server->due_events, 0);
     g_autoptr(GBytes) shared = NULL;
 
     server->next_event = qmp_events_take(server->events, g_get_monotonic_time(), text);
@@ -363,7 +364,7 @@ static void server_send_events(QmpServer *server)
     if (server->sink != NULL) {
         server->sink(text->str, text->len, server->sink_opaque);
     }
-    shared = g_string_free_to_bytes(g_steal_pointer(&text));
+    shared = g_bytes_new(text->str, text->len);
     for (GList *link = server->clients.head; link != NULL; link = link->next) {
         Client *client = link->data;
 
@@ -380,7 +381,7 @@ static void server_send_news(QmpServer *server)
     g_autoptr(GPtrArray) calls = qmp_mailbox_take(server->mailbox);
 
     server_send_events(server);
-    for (guint i = 0; i < calls->len; i++) {
+    for (guint i = 0; calls != NULL && i < calls->len; i++) {
         const QmpSession *session = qmp_call_deliver(g_ptr_array_index(calls, i));
 
         if (session != NULL) {
@@ -497,6 +498,7 @@ QmpServer *qmp_server_new(const char *path, QmpRegistry *registry, GError **erro
     server->workers = qmp_workers_new();
     server->events = qmp_events_new(registry, server_wake, server);
     server->read_buffer = g_malloc(READ_SIZE);
+    server->due_events = g_string_new(NULL);
     server->next_event = server->next_release = server->accept_again = -1;
     server->max_clients = QMP_CLIENTS_MAX;
     g_queue_init(&server->clients);
@@ -547,6 +549,7 @@ void qmp_server_free(QmpServer *server)
     qmp_mailbox_unref(server->mailbox);
     qmp_registry_unref(server->registry);
     g_free(server->read_buffer);
+    g_string_free(server->due_events, TRUE);
     if (server->epoll >= 0) {
         close(server->epoll);
     }

@@ -81,7 +81,7 @@ static void deliver_held(QmpMailbox *mailbox)
 
         qmp_call_return(g_steal_pointer(&held));
         calls = qmp_mailbox_take(mailbox);
-        for (guint i = 0; i < calls->len; i++) {
+        for (guint i = 0; calls != NULL && i < calls->len; i++) {
             qmp_call_deliver(g_ptr_array_index(calls, i));
         }
     }

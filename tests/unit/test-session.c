@@ -189,7 +189,7 @@ static void deliver(Fixture *f)
 {
     g_autoptr(GPtrArray) calls = qmp_mailbox_take(f->mailbox);
 
-    for (guint i = 0; i < calls->len; i++) {
+    for (guint i = 0; calls != NULL && i < calls->len; i++) {
         QmpSession *session = qmp_call_deliver(g_ptr_array_index(calls, i));
 
         g_assert_true(session == f->session);
