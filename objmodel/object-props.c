@@ -269,6 +269,7 @@ static void append_link(Object *target, GString *out)
 
 gboolean object_append_value(Object *object, guint index, GString *out, GError **error)
 {
+    Shared *moment;
     const Property *prop = object_prop(object, index);
     const Stored *stored;
     Object **place;
@@ -290,7 +291,9 @@ gboolean object_append_value(Object *object, guint index, GString *out, GError *
     case PROP_KIND_CALC:
         return prop->get(object, prop, out, error);
     case PROP_KIND_MOVING:
-        prop->sample(object_shared(object), prop, out);
+        moment = shared_moment(object_shared(object));
+        prop->sample(moment, prop, out);
+        shared_unref(moment);
         return TRUE;
     case PROP_KIND_ALIAS:
         return alias_follow(object, prop, &object, &index, error) && object_append_value(object, index, out, error);

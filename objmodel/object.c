@@ -133,6 +133,11 @@ void shared_unref(Shared *shared)
         shared->free(shared);
 }
 
+Shared *shared_moment(Shared *shared)
+{
+    return shared->moment ? shared->moment(shared) : shared_ref(shared);
+}
+
 void object_set_shared(Object *object, Shared *shared)
 {
     ObjectExtra *extra = object_need_extra(object);

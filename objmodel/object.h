@@ -115,9 +115,14 @@ void object_changed(Object *object);
 struct Shared {
     gatomicrefcount refs;
     void (*free)(Shared *shared);
+    /* Or NULL: what the functions are given instead, new each time, so that all values of an object are of one
+     * moment. Any thread. */
+    Shared *(*moment)(const Shared *shared);
 };
 Shared *shared_ref(Shared *shared);
 void shared_unref(Shared *shared);
+/* What to give to the functions of moving properties; a new reference. */
+Shared *shared_moment(Shared *shared);
 
 /* Takes a reference; before the object is published for the first time. */
 void object_set_shared(Object *object, Shared *shared);

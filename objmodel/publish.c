@@ -76,14 +76,16 @@ static void object_sampler_fill(Sampler *base, GString *out)
     const ObjectSampler *sampler = (const ObjectSampler *)base;
     gsize length, at = 0;
     const char *text = g_bytes_get_data(sampler->text, &length);
+    Shared *moment = shared_moment(sampler->shared);
 
     for (guint i = 0; i < sampler->n; i++) {
         const struct MovingSlot *moving = &sampler->slots[i];
         g_string_append_len(out, text + at, (gssize)(moving->slot.value - at));
-        moving->prop.sample(sampler->shared, &moving->prop, out);
+        moving->prop.sample(moment, &moving->prop, out);
         at = moving->slot.value + moving->slot.length;
     }
     g_string_append_len(out, text + at, (gssize)(length - at));
+    shared_unref(moment);
 }
 
 static void object_sampler_free(Sampler *base)

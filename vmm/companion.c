@@ -144,8 +144,10 @@ static QmpRegistry *companion_registry(Companion *companion)
         qmp_registry_add(registry, qmp_types_commands, context);
         query_commands_add_vm(companion->queries, registry);
         qmp_registry_add_events(registry, qmp_vm_events);
+        qmp_registry_add_events(registry, qmp_block_events);
     }
     add_change_commands(registry, companion);
+    qmp_registry_add(registry, qmp_block_commands, context);
     return registry;
 }
 

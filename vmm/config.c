@@ -30,6 +30,7 @@ static void disk_clear(gpointer data)
     g_free(disk->id);
     g_free(disk->iothread);
     g_free(disk->serial);
+    g_free(disk->file);
 }
 
 static void nic_clear(gpointer data)
@@ -141,6 +142,7 @@ VmConfig *vm_config_copy(const VmConfig *config)
         disk.id = g_strdup(disk.id);
         disk.iothread = g_strdup(disk.iothread);
         disk.serial = g_strdup(disk.serial);
+        disk.file = g_strdup(disk.file);
         g_array_append_val(copy->disks, disk);
     }
     for (guint i = 0; i < config->nics->len; i++) {
@@ -230,6 +232,7 @@ static const char *check_serial(const char *text)
 /* ---- the tables ---- */
 
 static gboolean end_cpus(ConfigReader *reader, gpointer target);
+static gboolean end_disk(ConfigReader *reader, gpointer target);
 static gboolean end_nic(ConfigReader *reader, gpointer target);
 
 static const ConfigMember cpus_members[] = {
@@ -249,10 +252,11 @@ static const ConfigMember disk_members[] = {
     MEMBER(VmDisk, size, "size", CONFIG_SIZE, .min = 512, .max = G_MAXINT64),
     MEMBER(VmDisk, iothread, "iothread", CONFIG_STRING, .check = check_id),
     MEMBER(VmDisk, serial, "serial", CONFIG_STRING, .check = check_serial),
+    MEMBER(VmDisk, file, "file", CONFIG_STRING),
+    MEMBER(VmDisk, direct, "direct", CONFIG_BOOL),
     {0},
 };
-static const VmDisk disk_defaults = {.size = 8 * GIB};
-static const ConfigObject disk_object = {disk_members, sizeof(VmDisk), NULL, &disk_defaults};
+static const ConfigObject disk_object = {disk_members, sizeof(VmDisk), end_disk, NULL};
 
 static const ConfigMember nic_members[] = {
     MEMBER(VmNic, id, "id", CONFIG_STRING, .check = check_id, .required = TRUE),
@@ -300,6 +304,20 @@ static gboolean end_cpus(ConfigReader *reader, gpointer target)
     return config_reader_fail(reader,
                               "sockets (%u) * dies (%u) * modules (%u) * cores (%u) * threads (%u) is not count (%u)",
                               cpus->sockets, cpus->dies, cpus->modules, cpus->cores, cpus->threads, cpus->count);
+}
+
+/* A file has a size of its own. */
+static gboolean end_disk(ConfigReader *reader, gpointer target)
+{
+    VmDisk *disk = target;
+
+    if (disk->file && disk->size)
+        return config_reader_fail(reader, "size: it is the file's");
+    if (!disk->file && disk->direct)
+        return config_reader_fail(reader, "direct: there is no file");
+    if (!disk->file && !disk->size)
+        disk->size = 8 * GIB;
+    return TRUE;
 }
 
 static gboolean end_nic(ConfigReader *reader, gpointer target)

@@ -32,9 +32,11 @@ typedef struct VmCpus {
 
 typedef struct VmDisk {
     char *id;
-    guint64 size;   /* bytes */
-    char *iothread; /* the id of one of iothreads, or NULL: the main loop */
-    char *serial;   /* or NULL */
+    guint64 size;    /* bytes */
+    char *iothread;  /* the id of one of iothreads, or NULL: the main loop */
+    char *serial;    /* or NULL */
+    char *file;      /* where its content is; NULL: nowhere */
+    gboolean direct; /* the file is used with O_DIRECT */
 } VmDisk;
 
 typedef struct VmNic {

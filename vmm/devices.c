@@ -196,6 +196,12 @@ static void tell_refusal(Vm *vm, const Object *device)
     vm_event(vm, "DEVICE_UNPLUG_GUEST_ERROR", data->str);
 }
 
+/* Its last request is done. */
+static void unplug(Vm *vm G_GNUC_UNUSED, Object *device)
+{
+    object_unparent(device);
+}
+
 gboolean device_del(Vm *vm, const char *id, GError **error)
 {
     Object *object = *id == '/' ? object_resolve(vm_root(vm), id, NULL) : object_child(vm_peripheral(vm), id);
@@ -211,11 +217,14 @@ gboolean device_del(Vm *vm, const char *id, GError **error)
     else if (object->parent != vm_peripheral(vm) && object->parent != vm_peripheral_anon(vm))
         g_set_error(error, OBJMODEL_ERROR, OBJMODEL_ERROR_FAILED, "Device '%s' can not be unplugged",
                     class_name(object->class));
+    else if (block_is_quiescing(vm, object))
+        g_set_error(error, OBJMODEL_ERROR, OBJMODEL_ERROR_FAILED, "Device %s is already in the process of unplug", id);
     else if (qmp_faults_refuse_unplug(vm_faults(vm))) {
         tell_refusal(vm, object);
         return TRUE;
     } else {
-        object_unparent(object);
+        if (block_quiesce(vm, object, unplug))
+            unplug(vm, object);
         return TRUE;
     }
     return FALSE;
@@ -306,6 +315,14 @@ void vm_stop(Vm *vm)
     vm_event(vm, "STOP", NULL);
 }
 
+void vm_stop_for_error(Vm *vm)
+{
+    if (!vm_is_running(vm))
+        return;
+    vm_set_status(vm, "io-error");
+    vm_event(vm, "STOP", NULL);
+}
+
 void vm_cont(Vm *vm)
 {
     if (strcmp(vm_status(vm), "running") == 0)
@@ -367,17 +384,35 @@ static gboolean next_place(Vm *vm, Places *places, GError **error)
     return TRUE;
 }
 
+/* A disk's content, and what it is seen through. */
+static gboolean make_nodes(Vm *vm, const VmDisk *disk, GError **error)
+{
+    g_autoptr(GString) json = g_string_new("{\"driver\":\"raw\",\"node-name\":\"");
+
+    g_string_append_printf(json, "%s-format\",\"cache\":{\"direct\":%s},\"file\":{\"node-name\":\"%s-storage\",",
+                           disk->id, disk->direct ? "true" : "false", disk->id);
+    if (disk->file) {
+        g_string_append(json, "\"driver\":\"file\",\"filename\":");
+        json_append_string(json, disk->file, -1);
+    } else {
+        g_string_append_printf(json, "\"driver\":\"null-co\",\"size\":%" G_GUINT64_FORMAT, disk->size);
+    }
+    g_string_append(json, "}}");
+    if (blockdev_add(vm, (JsonSlice){json->str, json->len}, error))
+        return TRUE;
+    g_prefix_error(error, "disk '%s': ", disk->id);
+    return FALSE;
+}
+
 static gboolean make_disk(Vm *vm, const VmDisk *disk, Places *places, GError **error)
 {
-    g_autofree char *storage = g_strdup_printf("%s-storage", disk->id);
-    g_autofree char *format = g_strdup_printf("%s-format", disk->id);
     g_autoptr(GString) serial = g_string_new(NULL);
 
     json_append_string(serial, disk->serial ? disk->serial : "", -1);
-    block_node_new_raw(vm, format, block_node_new(vm, storage, disk->size));
-    return next_place(vm, places, error) &&
-           add_device(vm, error, "{\"driver\":\"virtio-blk-pci\",\"id\":\"%s\",\"drive\":\"%s\",\"serial\":%s%s%s%s%s}",
-                      disk->id, format, serial->str, disk->iothread ? ",\"iothread\":\"/objects/" : "",
+    return make_nodes(vm, disk, error) && next_place(vm, places, error) &&
+           add_device(vm, error,
+                      "{\"driver\":\"virtio-blk-pci\",\"id\":\"%s\",\"drive\":\"%s-format\",\"serial\":%s%s%s%s%s}",
+                      disk->id, disk->id, serial->str, disk->iothread ? ",\"iothread\":\"/objects/" : "",
                       disk->iothread ? disk->iothread : "", disk->iothread ? "\"" : "", places->where);
 }
 

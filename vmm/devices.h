@@ -27,3 +27,5 @@ gboolean qom_set(Vm *vm, const char *path, const char *property, JsonSlice value
 void vm_stop(Vm *vm);
 void vm_cont(Vm *vm);
 void vm_reset(Vm *vm);
+/* A disk failed, and is to be tried again when the VM goes on. */
+void vm_stop_for_error(Vm *vm);

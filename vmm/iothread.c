@@ -1,12 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * IO threads. The object belongs to the main loop; its thread runs a GMainContext of its own, in
- * which the disks that name it do their work, and ends with the object.
+ * IO threads. The object belongs to the main loop; its thread is a BlockLoop, in
+ * which the disks that name it do their work; it ends with the object and the last of them.
  */
 #include "vmm/iothread.h"
-
-#include <sys/types.h>
-#include <unistd.h>
 
 #include "vmm/types.h"
 #include "vmm/vm-private.h"
@@ -17,82 +14,47 @@ typedef struct IOThread {
     int64_t thread_pool_min, thread_pool_max, aio_max_batch;
     int64_t poll_max_ns, poll_grow, poll_shrink, poll_weight;
     /* state */
-    GMainContext *context;
-    GMainLoop *loop;
-    GThread *thread;
+    BlockLoop *loop;
 } IOThread;
 
 /* ---- the thread ---- */
 
-typedef struct Start {
-    GMainContext *context;
-    GMainLoop *loop;
-    GMutex lock;
-    GCond started;
-    pid_t tid; /* 0: not started yet */
-} Start;
-
-static gpointer iothread_run(gpointer opaque)
+static void apply_pool(Object *object)
 {
-    Start *start = opaque;
-    g_autoptr(GMainContext) context = g_main_context_ref(start->context);
-    g_autoptr(GMainLoop) loop = g_main_loop_ref(start->loop);
+    const IOThread *iothread = (IOThread *)object;
 
-    g_main_context_push_thread_default(context);
-    g_mutex_lock(&start->lock);
-    start->tid = gettid();
-    g_cond_signal(&start->started);
-    g_mutex_unlock(&start->lock); /* start is gone from here on */
-    g_main_loop_run(loop);
-    g_main_context_pop_thread_default(context);
-    return NULL;
+    if (iothread->loop)
+        block_loop_set_threads(iothread->loop, (guint)MIN(iothread->thread_pool_min, BLOCK_LOOP_THREADS),
+                               (guint)MIN(iothread->thread_pool_max, BLOCK_LOOP_THREADS));
 }
 
 static gboolean iothread_complete(Object *object, GError **error)
 {
     IOThread *iothread = (IOThread *)object;
-    Start start = {0};
+    int thread_id;
 
-    iothread->context = g_main_context_new();
-    iothread->loop = g_main_loop_new(iothread->context, FALSE);
-    start.context = iothread->context;
-    start.loop = iothread->loop;
-    g_mutex_init(&start.lock);
-    g_cond_init(&start.started);
-    iothread->thread = g_thread_try_new(object->name, iothread_run, &start, error);
-    g_mutex_lock(&start.lock);
-    while (iothread->thread && !start.tid)
-        g_cond_wait(&start.started, &start.lock);
-    g_mutex_unlock(&start.lock);
-    g_mutex_clear(&start.lock);
-    g_cond_clear(&start.started);
-    if (iothread->thread)
-        vm_iothread_started(vm_of(object), object->name, start.tid);
-    return iothread->thread != NULL;
+    iothread->loop = block_loop_new_thread(object->name, &thread_id, error);
+    if (!iothread->loop)
+        return FALSE;
+    apply_pool(object);
+    vm_iothread_started(vm_of(object), object->name, thread_id);
+    return TRUE;
 }
 
-static gboolean quit(gpointer loop)
-{
-    g_main_loop_quit(loop);
-    return G_SOURCE_REMOVE;
-}
-
+/* Disks that do their I/O there keep the thread until they go. */
 static void iothread_unparent(Object *object)
 {
     IOThread *iothread = (IOThread *)object;
 
-    if (!iothread->thread)
+    if (!iothread->loop)
         return;
     vm_iothread_stopped(vm_of(object), object->name);
-    g_main_context_invoke(iothread->context, quit, iothread->loop);
-    g_thread_join(g_steal_pointer(&iothread->thread));
+    g_clear_pointer(&iothread->loop, block_loop_unref);
 }
 
-static void iothread_finalize(Object *object)
+BlockLoop *iothread_loop(Object *object)
 {
-    IOThread *iothread = (IOThread *)object;
-    g_clear_pointer(&iothread->loop, g_main_loop_unref);
-    g_clear_pointer(&iothread->context, g_main_context_unref);
+    return ((IOThread *)object)->loop;
 }
 
 /* ---- the type ---- */
@@ -114,11 +76,12 @@ static gboolean check_pool(Object *object, const Property *prop, JsonSlice value
 
 static const Property event_loop_props[] = {
     PROP_FIELD(IOThread, thread_pool_min, "thread-pool-min", .flags = PROP_WRITABLE, .max = G_MAXINT64,
-               .set = check_pool, .help = "threads that are always there for blocking requests"),
+               .set = check_pool, .changed = apply_pool, .help = "threads that are always there for blocking requests"),
     PROP_FIELD(IOThread, aio_max_batch, "aio-max-batch", .flags = PROP_WRITABLE, .max = G_MAXINT64,
                .help = "requests given to the kernel at once; 0: as it sees fit"),
-    PROP_FIELD(IOThread, thread_pool_max, "thread-pool-max", .flags = PROP_WRITABLE, .max = G_MAXINT64, .initial = 64,
-               .set = check_pool, .help = "threads for blocking requests at most"),
+    PROP_FIELD(IOThread, thread_pool_max, "thread-pool-max", .flags = PROP_WRITABLE, .max = G_MAXINT64,
+               .initial = BLOCK_LOOP_THREADS, .set = check_pool, .changed = apply_pool,
+               .help = "threads for blocking requests at most"),
     {0},
 };
 
@@ -150,7 +113,6 @@ const ObjectType iothread_type = {
     .props = iothread_props,
     .complete = iothread_complete,
     .unparent = iothread_unparent,
-    .finalize = iothread_finalize,
 };
 
 Object *iothread_new(Vm *vm, const char *id, GError **error)

@@ -31,7 +31,8 @@ static inline Snapshot *qmp_context_snapshot(QmpCall *call)
 extern const QmpCommand qmp_qom_commands[];    /* need the object tree */
 extern const QmpCommand qmp_types_commands[];  /* need a VM */
 extern const QmpCommand qmp_change_commands[]; /* change something */
+extern const QmpCommand qmp_block_commands[];  /* the same, of block nodes */
 /* A list of ObjectPropertyInfo: what qom-list and the listings of a type's properties return. */
 extern const QmpType qmp_property_info_list;
 /* What a VM tells of. */
-extern const QmpEvent qmp_vm_events[];
+extern const QmpEvent qmp_vm_events[], qmp_block_events[];

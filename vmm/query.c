@@ -8,8 +8,8 @@
 
 /* ---- the tables that need a VM ---- */
 
-static const Query *const vm_tables[] = {queries_machine, queries_memory, queries_devices, queries_options,
-                                         queries_pci};
+static const Query *const vm_tables[] = {queries_machine, queries_memory, queries_devices,
+                                         queries_options, queries_pci,    queries_block_nodes};
 
 static const QmpType *query_type(const Query *query)
 {

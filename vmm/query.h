@@ -35,7 +35,8 @@ extern const Query queries_vm[];    /* need what vm/ shows */
 extern const Query queries_cpu[];   /* need the CPU definitions */
 extern const Query queries_block[]; /* need the block statistics */
 /* All others need a VM. */
-extern const Query queries_machine[], queries_memory[], queries_devices[], queries_options[], queries_pci[];
+extern const Query queries_machine[], queries_memory[], queries_devices[], queries_options[], queries_pci[],
+    queries_block_nodes[];
 /* Those with a constant answer in vmm/data/queries.json. */
 const Query *queries_constant(void);
 

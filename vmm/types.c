@@ -4,6 +4,7 @@
 
 #include "vmm/bus.h"
 #include "vmm/device.h"
+#include "vmm/io-load.h"
 #include "vmm/memory-region.h"
 #include "vmm/qmp-fault.h"
 
@@ -21,6 +22,7 @@ const ObjectType *const behaviour_types[] = {
     &bus_type,
     &memory_backend_ram_type,
     &iothread_type,
+    &io_load_type,
     &rng_random_type,
     &rng_builtin_type,
     &secret_type,

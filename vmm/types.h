@@ -27,10 +27,12 @@ extern const ObjectType mc146818rtc_type;
 
 /* virtio.c */
 extern const ObjectType virtio_pci_type;
-extern const ObjectType virtio_blk_device_type;
-extern const ObjectType virtio_blk_pci_type;
 extern const ObjectType virtio_net_device_type;
 extern const ObjectType virtio_rng_device_type;
+
+/* virtio-blk.c */
+extern const ObjectType virtio_blk_device_type;
+extern const ObjectType virtio_blk_pci_type;
 
 /* All of them, ended by NULL: for device_types_new(). */
 extern const ObjectType *const behaviour_types[];

@@ -9,9 +9,18 @@
 const DeviceTypes *vm_device_types(const Vm *vm);
 /* All buses, in the order made; owned by the VM. */
 GPtrArray *vm_buses(Vm *vm);
-/* The root nodes of all disks, in the order attached, and all block nodes by name: see block.h. */
+/* The BlockAttachment of all disks, in the order attached, and all block nodes: see block.h. */
 GPtrArray *vm_disks(Vm *vm);
-GHashTable *vm_block_nodes(Vm *vm);
+typedef struct BlockNodes {
+    GHashTable *by_name;
+    GPtrArray *all; /* in the order made */
+    guint next_name;
+} BlockNodes;
+BlockNodes *vm_block_nodes(Vm *vm);
+/* Where disks without an iothread do their I/O. */
+struct BlockLoop *vm_block_loop(Vm *vm);
+/* Atomic: whether disks had their first request since they were looked at; any thread. */
+gint *vm_first_accesses(Vm *vm);
 /* The links that wait for a part to come: see parts.h. */
 typedef struct WaitingLink WaitingLink;
 void waiting_link_free(WaitingLink *link);

@@ -11,6 +11,7 @@
 
 #include "objmodel/publish.h"
 #include "vmm/block.h"
+#include "vmm/block-query.h"
 #include "vmm/bus.h"
 #include "vmm/data.h"
 #include "vmm/devices.h"
@@ -41,12 +42,16 @@ struct Vm {
     GError *start_error;
     int thread_id;
     GHashTable *iothread_ids; /* id -> thread id */
+    BlockList *block_list;
+
+    gint first_accesses; /* atomic */
 
     /* The main loop's. */
     Object *root, *peripheral, *peripheral_anon, *unattached, *objects, *chardevs;
     GHashTable *parts; /* name -> Object, a reference */
     GPtrArray *buses, *disks, *waiting_links;
-    GHashTable *block_nodes;
+    BlockNodes block_nodes;
+    BlockLoop *block_loop;
     const char *status;
     gboolean is_up, is_ending;
     Publisher *publisher;
@@ -171,9 +176,19 @@ GPtrArray *vm_disks(Vm *vm)
     return vm->disks;
 }
 
-GHashTable *vm_block_nodes(Vm *vm)
+BlockNodes *vm_block_nodes(Vm *vm)
 {
-    return vm->block_nodes;
+    return &vm->block_nodes;
+}
+
+BlockLoop *vm_block_loop(Vm *vm)
+{
+    return vm->block_loop;
+}
+
+gint *vm_first_accesses(Vm *vm)
+{
+    return &vm->first_accesses;
 }
 
 GPtrArray *vm_waiting_links(Vm *vm)
@@ -210,6 +225,12 @@ void vm_set_status(Vm *vm, const char *status)
 {
     vm->status = g_intern_string(status);
     vm->vm_changed = TRUE;
+    block_set_paused(vm, !vm_is_running(vm));
+}
+
+gboolean vm_is_running(const Vm *vm)
+{
+    return strcmp(vm->status, "running") == 0;
 }
 
 void vm_disks_changed(Vm *vm)
@@ -245,6 +266,29 @@ void vm_iothread_stopped(Vm *vm, const char *id)
     g_mutex_lock(&vm->lock);
     g_hash_table_remove(vm->iothread_ids, id);
     g_mutex_unlock(&vm->lock);
+}
+
+/* ---- block nodes, for any thread ---- */
+
+static void renew_block_list(Vm *vm)
+{
+    BlockList *list = block_list_new(vm), *previous;
+
+    g_mutex_lock(&vm->lock);
+    previous = vm->block_list;
+    vm->block_list = list;
+    g_mutex_unlock(&vm->lock);
+    block_list_unref(previous);
+}
+
+BlockList *vm_block_list(Vm *vm)
+{
+    BlockList *list;
+
+    g_mutex_lock(&vm->lock);
+    list = block_list_ref(vm->block_list);
+    g_mutex_unlock(&vm->lock);
+    return list;
 }
 
 /* ---- events ---- */
@@ -325,8 +369,10 @@ static void vm_publish(Vm *vm)
     take_view(vm, VIEW_QOM, qom);
     if (!changed)
         return;
-    if (vm->disks_changed)
+    if (vm->disks_changed) {
         take_view(vm, VIEW_BLOCKSTATS, block_view_new(vm, vm->views[VIEW_BLOCKSTATS], stamp));
+        renew_block_list(vm);
+    }
     if (!vm->views[VIEW_CPU_DEFINITIONS])
         take_view(vm, VIEW_CPU_DEFINITIONS, make_cpu_definitions(stamp));
     if (!vm->views[VIEW_QUERY])
@@ -428,6 +474,7 @@ static gboolean vm_build(Vm *vm, GError **error)
 static void vm_tear_down(Vm *vm)
 {
     vm->is_ending = TRUE;
+    block_end_all(vm);
     if (vm->tick)
         g_source_destroy(vm->tick);
     g_clear_pointer(&vm->tick, g_source_unref);
@@ -437,6 +484,8 @@ static void vm_tear_down(Vm *vm)
     g_ptr_array_set_size(vm->waiting_links, 0);
     g_hash_table_remove_all(vm->parts);
     g_clear_pointer(&vm->root, object_unref);
+    block_nodes_remove_all(vm);
+    g_clear_pointer(&vm->block_loop, block_loop_unref);
 }
 
 static gpointer vm_run(gpointer opaque)
@@ -446,6 +495,7 @@ static gpointer vm_run(gpointer opaque)
     gboolean ok;
 
     g_main_context_push_thread_default(vm->context);
+    vm->block_loop = block_loop_new(vm->context);
     ok = vm_build(vm, &error);
     g_mutex_lock(&vm->lock);
     vm->thread_id = gettid();
@@ -498,7 +548,8 @@ Vm *vm_new(const VmConfig *config, GError **error)
     vm->buses = g_ptr_array_new();
     vm->disks = g_ptr_array_new();
     vm->waiting_links = g_ptr_array_new_with_free_func((GDestroyNotify)waiting_link_free);
-    vm->block_nodes = g_hash_table_new_full(g_str_hash, g_str_equal, NULL, (GDestroyNotify)block_node_unref);
+    vm->block_nodes.by_name = g_hash_table_new(g_str_hash, g_str_equal);
+    vm->block_nodes.all = g_ptr_array_new();
     vm->events = g_ptr_array_new_with_free_func(event_free);
 
     if (!x86_cpu_class(vm->types, vm->config->cpus.model, error) || !vm_start(vm, error))
@@ -523,7 +574,9 @@ void vm_free(Vm *vm)
         node_unref(vm->views[view]);
     node_unref(vm->view_root);
     g_ptr_array_unref(vm->events);
-    g_hash_table_unref(vm->block_nodes);
+    g_hash_table_unref(vm->block_nodes.by_name);
+    g_ptr_array_unref(vm->block_nodes.all);
+    block_list_unref(vm->block_list);
     g_ptr_array_unref(vm->waiting_links);
     g_ptr_array_unref(vm->disks);
     g_ptr_array_unref(vm->buses);

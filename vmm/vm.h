@@ -66,8 +66,9 @@ gboolean vm_is_ending(const Vm *vm);
 /* "running", "paused", "prelaunch", ...: as query-status. */
 const char *vm_status(const Vm *vm);
 void vm_set_status(Vm *vm, const char *status);
+gboolean vm_is_running(const Vm *vm);
 
-/* The list of disks changed: the view of their statistics is to be made anew. */
+/* The list of disks or block nodes changed: what shows them is to be made anew. */
 void vm_disks_changed(Vm *vm);
 
 /* An event, as QMP has it. data: a JSON object, or NULL. Told after the publication that follows, so

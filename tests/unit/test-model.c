@@ -3,7 +3,6 @@
 #include <string.h>
 
 #include "objmodel/path.h"
-#include "vmm/block-stats.h"
 #include "vmm/devices.h"
 #include "vmm/model.h"
 #include "vmm/views.h"
@@ -697,53 +696,6 @@ static void test_run_state(void)
     g_string_free(events.text, TRUE);
 }
 
-/* ---- counters ---- */
-
-typedef struct Race {
-    BlockStats *stats;
-    gint stop; /* atomic */
-} Race;
-
-static gpointer count(gpointer opaque)
-{
-    Race *race = opaque;
-    for (guint64 i = 0; i < 20000 || !g_atomic_int_get(&race->stop); i++)
-        block_stats_done(race->stats, i % 2 ? BLOCK_READ : BLOCK_WRITE, i * 4096, 4096, 10);
-    return NULL;
-}
-
-static guint64 counter(JsonSlice stats, const char *name)
-{
-    guint64 value = 0;
-    g_assert_true(json_to_uint64(json_member(stats, name), &value));
-    return value;
-}
-
-static void test_counters(void)
-{
-    Race race = {.stats = block_stats_new(TRUE)};
-    GThread *writer = g_thread_new("writer", count, &race);
-    guint64 last = 0;
-
-    for (int i = 0; i < 5000; i++) {
-        g_autoptr(GString) text = g_string_new(NULL);
-        JsonSlice stats;
-
-        block_stats_append(race.stats, text);
-        stats = (JsonSlice){text->str, text->len};
-        /* One moment: operations, bytes and times belong together, and so do reads and writes. */
-        g_assert_cmpuint(counter(stats, "wr_operations") * 4096, ==, counter(stats, "wr_bytes"));
-        g_assert_cmpuint(counter(stats, "rd_operations") * 4096, ==, counter(stats, "rd_bytes"));
-        g_assert_cmpuint(counter(stats, "rd_operations") * 10, ==, counter(stats, "rd_total_time_ns"));
-        g_assert_cmpuint(counter(stats, "wr_operations") - counter(stats, "rd_operations"), <=, 1);
-        g_assert_cmpuint(counter(stats, "wr_bytes"), >=, last);
-        last = counter(stats, "wr_bytes");
-    }
-    g_atomic_int_set(&race.stop, 1);
-    g_thread_join(writer);
-    block_stats_unref(race.stats);
-}
-
 /* ---- size, and readers while it changes ---- */
 
 static void test_million(void)
@@ -808,7 +760,6 @@ int main(int argc, char **argv)
     g_test_add_func("/model/full-ports", test_full_ports);
     g_test_add_func("/model/objects", test_objects);
     g_test_add_func("/model/run-state", test_run_state);
-    g_test_add_func("/model/counters", test_counters);
     g_test_add_func("/model/million", test_million);
     g_test_add_func("/model/readers", test_readers);
     return g_test_run();

@@ -1,0 +1,128 @@
+/* SPDX-License-Identifier: MIT */
+/* The QMP commands about block nodes: jobs of the main loop, whose work is in block-options.c and block-node.c;
+ * queries; and the event that a disk failed. */
+#include "vmm/block-query.h"
+#include "vmm/block.h"
+#include "vmm/qmp-job.h"
+#include "vmm/query.h"
+
+/* ---- blockdev-add, blockdev-del ---- */
+
+typedef struct AddArgs {
+    char *driver;
+    char *node_name;
+} AddArgs;
+
+/* The others depend on the driver. */
+static const QmpArg add_args[] = {
+    QMP_ARG(AddArgs, driver, "driver", qmp_str),
+    QMP_ARG(AddArgs, node_name, "node-name", qmp_str, .optional = TRUE),
+    {0},
+};
+
+static gboolean run_add(Vm *vm, QmpCall *call, const void *args G_GNUC_UNUSED, GError **error)
+{
+    return blockdev_add(vm, qmp_call_arguments(call), error);
+}
+
+static void handle_add(QmpCall *call, const void *args)
+{
+    qmp_job(call, args, run_add);
+}
+
+typedef struct NodeArgs {
+    char *node_name;
+} NodeArgs;
+
+static const QmpArg node_args[] = {
+    QMP_ARG(NodeArgs, node_name, "node-name", qmp_str),
+    {0},
+};
+
+static gboolean run_del(Vm *vm, QmpCall *call G_GNUC_UNUSED, const void *data, GError **error)
+{
+    return blockdev_del(vm, ((const NodeArgs *)data)->node_name, error);
+}
+
+static void handle_del(QmpCall *call, const void *args)
+{
+    qmp_job(call, args, run_del);
+}
+
+const QmpCommand qmp_block_commands[] = {
+    {.name = "blockdev-add",
+     .handler = handle_add,
+     .args = add_args,
+     .args_size = sizeof(AddArgs),
+     .flags = QMP_COMMAND_OPEN_ARGS},
+    {.name = "blockdev-del", .handler = handle_del, .args = node_args, .args_size = sizeof(NodeArgs)},
+    {0},
+};
+
+/* ---- queries ---- */
+
+static gboolean query_block(const QueryInput *in, GString *out, GError **error G_GNUC_UNUSED)
+{
+    g_autoptr(BlockList) list = vm_block_list(in->vm);
+
+    block_list_append_disks(list, out);
+    return TRUE;
+}
+
+typedef struct NodesArgs {
+    gboolean flat;
+} NodesArgs;
+
+/* flat leaves out what an image is backed by, which no node here is. */
+static const QmpArg nodes_args[] = {
+    QMP_ARG(NodesArgs, flat, "flat", qmp_bool, .optional = TRUE),
+    {0},
+};
+
+static gboolean query_nodes(const QueryInput *in, GString *out, GError **error G_GNUC_UNUSED)
+{
+    g_autoptr(BlockList) list = vm_block_list(in->vm);
+
+    block_list_append_nodes(list, out);
+    return TRUE;
+}
+
+/* ---- events ---- */
+
+static const QmpType io_error_action = {
+    .meta = QMP_ENUM,
+    .name = "BlockErrorAction",
+    .values = (const char *const[]){"ignore", "report", "stop", NULL},
+};
+
+static const QmpType io_operation = {
+    .meta = QMP_ENUM,
+    .name = "IoOperationType",
+    .values = (const char *const[]){"read", "write", NULL},
+};
+
+static const QmpType io_error_data = {
+    .meta = QMP_OBJECT,
+    .members =
+        (const QmpMember[]){
+            {"qom-path", &qmp_str, FALSE},
+            {"device", &qmp_str, FALSE},
+            {"node-name", &qmp_str, TRUE},
+            {"operation", &io_operation, FALSE},
+            {"action", &io_error_action, FALSE},
+            {"nospace", &qmp_bool, TRUE},
+            {"reason", &qmp_str, FALSE},
+            {0},
+        },
+};
+
+const QmpEvent qmp_block_events[] = {
+    {.name = "BLOCK_IO_ERROR", .data = &io_error_data},
+    {0},
+};
+
+const Query queries_block_nodes[] = {
+    {.command = "query-block", .answer = query_block},
+    {.command = "query-named-block-nodes", .answer = query_nodes, .args = nodes_args, .args_size = sizeof(NodesArgs)},
+    {0},
+};
