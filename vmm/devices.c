@@ -458,6 +458,22 @@ static gboolean make_faults(Vm *vm, GError **error)
     return TRUE;
 }
 
+/* Load is made last: it needs its disk. */
+static gboolean is_load(JsonSlice arguments)
+{
+    return json_string_is(json_member(arguments, "qom-type"), "io-load");
+}
+
+static gboolean add_early(Vm *vm, JsonSlice arguments, GError **error)
+{
+    return is_load(arguments) || object_add(vm, arguments, error);
+}
+
+static gboolean add_late(Vm *vm, JsonSlice arguments, GError **error)
+{
+    return !is_load(arguments) || object_add(vm, arguments, error);
+}
+
 gboolean devices_make(Vm *vm, GError **error)
 {
     const VmConfig *config = vm_config(vm);
@@ -467,7 +483,7 @@ gboolean devices_make(Vm *vm, GError **error)
         if (!iothread_new(vm, config->iothreads->pdata[i], error))
             return FALSE;
     }
-    if (!make_listed(vm, config->objects, "objects", object_add, error) || !make_faults(vm, error))
+    if (!make_listed(vm, config->objects, "objects", add_early, error) || !make_faults(vm, error))
         return FALSE;
     for (guint i = 0; i < config->root_ports; i++) {
         if (!add_device(vm, error, "{\"driver\":\"pcie-root-port\",\"id\":\"rp%u\",\"chassis\":%u,\"bus\":\"pcie.0\"}",
@@ -482,5 +498,6 @@ gboolean devices_make(Vm *vm, GError **error)
         if (!make_nic(vm, &g_array_index(config->nics, VmNic, i), &places, error))
             return FALSE;
     }
-    return make_listed(vm, config->devices, "devices", device_add, error);
+    return make_listed(vm, config->devices, "devices", device_add, error) &&
+           make_listed(vm, config->objects, "objects", add_late, error);
 }
