@@ -14,6 +14,7 @@ struct QmpCall {
     const QmpFaultHooks *faults; /* or NULL */
     gboolean oob;                /* whether the client may ask for that */
     GThread *thread;             /* the session's */
+    guint64 client;
 
     /* Constant once the handler runs. */
     QmpRequest request;
@@ -165,6 +166,23 @@ void *qmp_call_context(QmpCall *call)
     return call->context;
 }
 
+const char *qmp_call_command(QmpCall *call)
+{
+    return call->request.command;
+}
+
+guint64 qmp_call_client(QmpCall *call)
+{
+    return call->client;
+}
+
+GArray *qmp_call_take_fds(QmpCall *call)
+{
+    QmpSession *session = qmp_call_session(call);
+
+    return session != NULL ? qmp_session_take_fds(session) : NULL;
+}
+
 JsonSlice qmp_call_arguments(QmpCall *call)
 {
     return call->request.arguments;
@@ -273,6 +291,7 @@ QmpCall *qmp_call_new(QmpSession *session, QmpMailbox *mailbox, QmpWorkers *work
     call->faults = faults;
     call->oob = oob;
     call->thread = g_thread_self();
+    call->client = qmp_session_client(session);
     call->session = session;
     call->reply = g_string_new(NULL);
     qmp_append_return(call->reply);

@@ -21,6 +21,12 @@ void *qmp_call_context(QmpCall *call);
 /* All arguments as the client sent them (compact); absent where it sent none. Lives as
  * long as the call. */
 JsonSlice qmp_call_arguments(QmpCall *call);
+/* The command that the client named; lives as long as the call. */
+const char *qmp_call_command(QmpCall *call);
+/* Which client it is of: see QmpClientHooks. */
+guint64 qmp_call_client(QmpCall *call);
+/* From its handler, on the monitor thread: the descriptors (int) that came for it, now the caller's; NULL: none. */
+GArray *qmp_call_take_fds(QmpCall *call);
 /* Where the return value is to be appended, whole, before qmp_call_return(). Nothing
  * appended: the return value is {}. */
 GString *qmp_call_result(QmpCall *call);
@@ -80,6 +86,9 @@ void qmp_registry_add_events(QmpRegistry *registry, const QmpEvent *table);
 void qmp_registry_leave_out(QmpRegistry *registry, const char *const *names);
 void qmp_registry_leave_out_oob(QmpRegistry *registry);
 gboolean qmp_registry_has_oob(const QmpRegistry *registry);
+
+/* The command that is executed for names that no table has. Must outlive the registry. */
+void qmp_registry_set_otherwise(QmpRegistry *registry, const QmpCommand *command, void *context);
 
 const QmpVersion *qmp_registry_version(const QmpRegistry *registry);
 /* The command, and its context; NULL where it is not offered. */

@@ -119,6 +119,20 @@ static void events_put_late(QmpEvents *events, gint64 delay_us, GString *message
     events->wake(events->opaque); /* which waits until then */
 }
 
+void qmp_events_pass(QmpEvents *events, JsonSlice message)
+{
+    gboolean asleep;
+
+    g_mutex_lock(&events->lock);
+    asleep = events->due->len == 0;
+    json_append_slice(events->due, message);
+    g_string_append(events->due, "\r\n");
+    g_mutex_unlock(&events->lock);
+    if (asleep) {
+        events->wake(events->opaque);
+    }
+}
+
 void qmp_events_emit(QmpEvents *events, const char *name, JsonSlice data, gint64 time_us)
 {
     QmpFault fault = {0};

@@ -23,6 +23,9 @@ void qmp_events_set_faults(QmpEvents *events, const QmpFaultHooks *faults);
 /* data: a compact object, or absent. time_us: when it happened, in microseconds since the epoch. */
 void qmp_events_emit(QmpEvents *events, const char *name, JsonSlice data, gint64 time_us);
 
+/* A whole message of somebody else's, which is not held back. */
+void qmp_events_pass(QmpEvents *events, JsonSlice message);
+
 /* Appends the messages that are due at `now` (monotonic, microseconds). Returns when the
  * next one may become due, or -1. */
 gint64 qmp_events_take(QmpEvents *events, gint64 now, GString *out);

@@ -1,61 +1,39 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * See peer.h. The peer is one GSource, which watches the socket; each of its turns writes what fits, reads once, and
- * handles all messages that are whole by then. Callbacks may free the peer: it is kept until the turn is over, and
- * `freed` is looked at after each of them.
+ * See peer.h. Callbacks may free the peer: it is kept until they are done, and `freed` is looked at after each of
+ * them.
  */
 #include "qmp/peer.h"
 
-#include <errno.h>
-#include <fcntl.h>
 #include <gio/gio.h>
-#include <glib-unix.h>
-#include <string.h>
-#include <sys/socket.h>
-#include <unistd.h>
 
 #include "qmp/framing.h"
 #include "qmp/incoming.h"
+#include "qmp/stream.h"
 
-#define READ_SIZE ((gsize)256 << 10)
-/* Requests are gathered into pieces of about so much. */
-#define PIECE_SIZE ((gsize)16 << 10)
 /* What is kept of what came before a greeting: enough to tell what speaks. */
 #define FIRST_TEXT_MAX ((gsize)512)
-/* As many as the kernel takes at once (SCM_MAX_FD). */
-#define FDS_MAX 253
-
-/* Bytes to be sent, with the descriptors that go with the first of them. */
-typedef struct Piece {
-    GString *text;
-    gsize sent;
-    GArray *fds; /* int; or NULL */
-} Piece;
-
 typedef struct Pending {
     guint64 id;
     QmpPeerReply reply;
     void *opaque;
 } Pending;
 
-typedef struct PeerSource {
-    GSource source;
-    QmpPeer *peer;
-} PeerSource;
+/* A request that waits until it is ready. */
+typedef struct Early {
+    GString *text;
+    GArray *fds; /* duplicates; or NULL */
+} Early;
 
 struct QmpPeer {
-    gatomicrefcount refs; /* the owner's, and those of turns under way */
-    gboolean freed;       /* the owner's is gone: nothing is called any more */
-    gboolean failing;     /* the connection is gone, and everybody is being told */
+    guint refs;       /* the owner's, and that of a callback under way */
+    gboolean freed;   /* the owner's is gone: nothing is called any more */
+    gboolean failing; /* the connection is gone, and everybody is being told */
     QmpPeerEvents events;
     void *opaque;
 
-    int fd;
-    PeerSource *source;
-    void *tag; /* of the descriptor within the source */
-    GIOCondition watched;
+    QmpStream *stream; /* NULL: closed */
     QmpIncoming *incoming;
-    char *read_buffer;
     guint64 received;
     GString *first_text;
 
@@ -65,35 +43,28 @@ struct QmpPeer {
     char *package;
 
     guint64 last_id;
-    GQueue pieces;  /* Piece: to be sent now */
-    GQueue early;   /* Piece: to be sent once it is ready */
+    GQueue early;   /* Early */
     GQueue pending; /* Pending, in the order of their ids */
 };
 
 /* ---- life ---- */
 
-static void piece_free(gpointer data)
+static void early_free(gpointer data)
 {
-    Piece *piece = data;
+    Early *early = data;
 
-    g_string_free(piece->text, TRUE);
-    for (guint i = 0; piece->fds != NULL && i < piece->fds->len; i++) {
-        close(g_array_index(piece->fds, int, i));
-    }
-    if (piece->fds != NULL) {
-        g_array_unref(piece->fds);
-    }
-    g_free(piece);
+    g_string_free(early->text, TRUE);
+    qmp_fds_free(early->fds);
+    g_free(early);
 }
 
 static void peer_unref(QmpPeer *peer)
 {
-    if (!g_atomic_ref_count_dec(&peer->refs)) {
+    if (--peer->refs > 0) {
         return;
     }
     qmp_incoming_free(peer->incoming);
     g_string_free(peer->first_text, TRUE);
-    g_free(peer->read_buffer);
     g_free(peer->package);
     g_free(peer);
 }
@@ -101,16 +72,8 @@ static void peer_unref(QmpPeer *peer)
 /* Nothing comes and nothing goes any more. */
 static void peer_close(QmpPeer *peer)
 {
-    if (peer->fd < 0) {
-        return;
-    }
-    g_source_destroy(&peer->source->source);
-    g_source_unref(&peer->source->source);
-    peer->source = NULL;
-    close(peer->fd);
-    peer->fd = -1;
-    g_queue_clear_full(&peer->pieces, piece_free);
-    g_queue_clear_full(&peer->early, piece_free);
+    g_clear_pointer(&peer->stream, qmp_stream_free);
+    g_queue_clear_full(&peer->early, early_free);
 }
 
 void qmp_peer_free(QmpPeer *peer)
@@ -143,91 +106,7 @@ static void peer_fail(QmpPeer *peer, const GError *error)
     }
 }
 
-static void peer_fail_errno(QmpPeer *peer, const char *what, int code)
-{
-    g_autoptr(GError) error =
-        g_error_new(G_IO_ERROR, (int)g_io_error_from_errno(code), "%s: %s", what, g_strerror(code));
-
-    peer_fail(peer, error);
-}
-
-/* ---- writing ---- */
-
-/* The number of bytes sent, or -1 with errno. */
-static gssize piece_send(const Piece *piece, int fd)
-{
-    union {
-        struct cmsghdr header;
-        char space[CMSG_SPACE(FDS_MAX * sizeof(int))];
-    } control;
-    struct iovec bytes = {piece->text->str + piece->sent, piece->text->len - piece->sent};
-    struct msghdr message = {.msg_iov = &bytes, .msg_iovlen = 1};
-
-    if (piece->fds != NULL && piece->fds->len > 0 && piece->sent == 0) {
-        gsize size = piece->fds->len * sizeof(int);
-
-        memset(&control, 0, sizeof control);
-        message.msg_control = &control;
-        message.msg_controllen = CMSG_SPACE(size);
-        control.header =
-            (struct cmsghdr){.cmsg_level = SOL_SOCKET, .cmsg_type = SCM_RIGHTS, .cmsg_len = CMSG_LEN(size)};
-        memcpy(CMSG_DATA(&control.header), piece->fds->data, size);
-    }
-    return sendmsg(fd, &message, MSG_NOSIGNAL | MSG_DONTWAIT);
-}
-
-/* Sends what the socket takes. FALSE, with errno, where the connection is gone. */
-static gboolean peer_write(QmpPeer *peer)
-{
-    Piece *piece;
-
-    while ((piece = g_queue_peek_head(&peer->pieces)) != NULL) {
-        gssize n = piece_send(piece, peer->fd);
-
-        if (n < 0 && errno != EINTR) {
-            return errno == EAGAIN;
-        }
-        piece->sent += (gsize)MAX(n, 0);
-        if (piece->sent == piece->text->len) {
-            piece_free(g_queue_pop_head(&peer->pieces));
-        }
-    }
-    return TRUE;
-}
-
-static void peer_update_watch(QmpPeer *peer)
-{
-    GIOCondition wanted = G_IO_IN | (g_queue_is_empty(&peer->pieces) ? 0 : G_IO_OUT);
-
-    if (peer->source != NULL && wanted != peer->watched) {
-        g_source_modify_unix_fd(&peer->source->source, peer->tag, wanted);
-        peer->watched = wanted;
-    }
-}
-
-/* The piece that a request is to be appended to. */
-static Piece *queue_piece(GQueue *queue, const int *fds, guint n_fds)
-{
-    Piece *last = g_queue_peek_tail(queue);
-
-    if (n_fds == 0 && last != NULL && last->text->len < PIECE_SIZE) {
-        return last;
-    }
-    last = g_new0(Piece, 1);
-    last->text = g_string_new(NULL);
-    if (n_fds > 0) {
-        last->fds = g_array_new(FALSE, FALSE, sizeof(int));
-    }
-    for (guint i = 0; i < n_fds; i++) {
-        int copy = fcntl(fds[i], F_DUPFD_CLOEXEC, 0);
-
-        if (copy >= 0) {
-            g_array_append_val(last->fds, copy);
-        }
-    }
-    g_queue_push_tail(queue, last);
-    return last;
-}
+/* ---- requests ---- */
 
 /* Notes that a reply is waited for; returns the id that it will have. */
 static guint64 peer_expect(QmpPeer *peer, QmpPeerReply reply, void *opaque)
@@ -239,12 +118,12 @@ static guint64 peer_expect(QmpPeer *peer, QmpPeerReply reply, void *opaque)
     return pending->id;
 }
 
-static void peer_request(QmpPeer *peer, GQueue *queue, const char *command, JsonSlice arguments, const int *fds,
+static void peer_request(QmpPeer *peer, gboolean now, const char *command, JsonSlice arguments, const int *fds,
                          guint n_fds, QmpPeerReply reply, void *opaque)
 {
-    GString *text = queue_piece(queue, fds, n_fds)->text;
+    GString *text = g_string_new("{\"execute\":");
+    Early *early;
 
-    g_string_append(text, "{\"execute\":");
     json_append_string(text, command, -1);
     if (arguments.length > 2) {
         g_string_append(text, ",\"arguments\":");
@@ -253,10 +132,26 @@ static void peer_request(QmpPeer *peer, GQueue *queue, const char *command, Json
     g_string_append(text, ",\"id\":");
     json_append_uint(text, peer_expect(peer, reply, opaque));
     g_string_append(text, "}\n");
-    if (queue == &peer->pieces) {
-        /* A connection that is gone is noticed by the source. */
-        peer_write(peer);
-        peer_update_watch(peer);
+    if (now) {
+        qmp_stream_send(peer->stream, text->str, text->len, fds, n_fds);
+        g_string_free(text, TRUE);
+        return;
+    }
+    early = g_new(Early, 1);
+    *early = (Early){text, qmp_fds_copy(fds, n_fds)};
+    g_queue_push_tail(&peer->early, early);
+}
+
+static void peer_send_early(QmpPeer *peer)
+{
+    Early *early;
+
+    while ((early = g_queue_pop_head(&peer->early)) != NULL) {
+        const int *fds = early->fds != NULL ? (const int *)(const void *)early->fds->data : NULL;
+
+        qmp_stream_send(peer->stream, early->text->str, early->text->len, fds,
+                        early->fds != NULL ? early->fds->len : 0);
+        early_free(early);
     }
 }
 
@@ -316,7 +211,6 @@ static void capabilities_negotiated(JsonSlice value, const GError *error, void *
 {
     QmpPeer *peer = opaque;
     g_autoptr(GError) refused = NULL;
-    Piece *piece;
 
     (void)value;
     if (peer->failing) {
@@ -328,11 +222,7 @@ static void capabilities_negotiated(JsonSlice value, const GError *error, void *
         return;
     }
     peer->ready = TRUE;
-    while ((piece = g_queue_pop_head(&peer->early)) != NULL) {
-        g_queue_push_tail(&peer->pieces, piece);
-    }
-    peer_write(peer);
-    peer_update_watch(peer);
+    peer_send_early(peer);
     peer->events.ready(peer, peer->opaque);
 }
 
@@ -342,8 +232,7 @@ static void peer_take_greeting(QmpPeer *peer, JsonSlice greeting)
         peer->greeted = TRUE;
         qmp_greeting_read(greeting, &peer->version, &peer->package);
         /* Nothing is enabled, so nothing need be offered: out-of-band execution makes QEMU lose descriptors. */
-        peer_request(peer, &peer->pieces, "qmp_capabilities", (JsonSlice){NULL, 0}, NULL, 0, capabilities_negotiated,
-                     peer);
+        peer_request(peer, TRUE, "qmp_capabilities", (JsonSlice){NULL, 0}, NULL, 0, capabilities_negotiated, peer);
     }
 }
 
@@ -365,7 +254,7 @@ static void peer_handle(QmpPeer *peer)
     QmpServerMessage message;
     gboolean got = TRUE;
 
-    while (got && peer->fd >= 0) {
+    while (got && peer->stream != NULL) {
         if (!qmp_incoming_next(peer->incoming, &message, &got, &error)) {
             peer_fail(peer, error);
             return;
@@ -376,78 +265,95 @@ static void peer_handle(QmpPeer *peer)
     }
 }
 
-static void peer_read(QmpPeer *peer)
+static void peer_received(QmpStream *stream, const char *bytes, gsize n, GArray *fds, void *opaque)
 {
-    gssize n = recv(peer->fd, peer->read_buffer, READ_SIZE, MSG_DONTWAIT);
+    QmpPeer *peer = opaque;
 
-    if (n > 0) {
-        peer->received += (guint64)n;
-        if (!peer->greeted && peer->first_text->len < FIRST_TEXT_MAX) {
-            g_string_append_len(peer->first_text, peer->read_buffer,
-                                (gssize)MIN((gsize)n, FIRST_TEXT_MAX - peer->first_text->len));
-        }
-        qmp_incoming_add(peer->incoming, peer->read_buffer, (gsize)n);
-        peer_handle(peer);
-    } else if (n == 0) {
-        g_autoptr(GError) error =
-            g_error_new_literal(G_IO_ERROR, G_IO_ERROR_CONNECTION_CLOSED, "the connection was closed");
-
-        peer_fail(peer, error);
-    } else if (errno != EAGAIN && errno != EINTR) {
-        peer_fail_errno(peer, "cannot read", errno);
+    (void)stream;
+    qmp_fds_free(fds);
+    peer->received += n;
+    if (!peer->greeted && peer->first_text->len < FIRST_TEXT_MAX) {
+        g_string_append_len(peer->first_text, bytes, (gssize)MIN(n, FIRST_TEXT_MAX - peer->first_text->len));
     }
-}
-
-/* ---- the source ---- */
-
-static gboolean peer_dispatch(GSource *source, GSourceFunc callback G_GNUC_UNUSED, gpointer data G_GNUC_UNUSED)
-{
-    QmpPeer *peer = ((PeerSource *)source)->peer;
-    GIOCondition ready = g_source_query_unix_fd(source, peer->tag);
-
-    g_atomic_ref_count_inc(&peer->refs);
-    if ((ready & G_IO_OUT) && !peer_write(peer)) {
-        peer_fail_errno(peer, "cannot write", errno);
-    } else if (ready & (G_IO_IN | G_IO_HUP | G_IO_ERR)) {
-        peer_read(peer);
-    }
-    if (peer->fd >= 0) {
-        peer_update_watch(peer);
-    }
+    peer->refs++;
+    qmp_incoming_add(peer->incoming, bytes, n);
+    peer_handle(peer);
     peer_unref(peer);
-    return G_SOURCE_CONTINUE;
 }
 
-static GSourceFuncs peer_source_funcs = {.dispatch = peer_dispatch};
+static void peer_closed(QmpStream *stream, const GError *error, void *opaque)
+{
+    QmpPeer *peer = opaque;
+
+    (void)stream;
+    peer->refs++;
+    peer_fail(peer, error);
+    peer_unref(peer);
+}
 
 QmpPeer *qmp_peer_new(int fd, const QmpPeerEvents *events, void *opaque)
 {
+    static const QmpStreamEvents stream_events = {.received = peer_received, .closed = peer_closed};
     QmpPeer *peer = g_new0(QmpPeer, 1);
 
-    g_atomic_ref_count_init(&peer->refs);
+    peer->refs = 1;
     peer->events = *events;
     peer->opaque = opaque;
-    peer->fd = fd;
     peer->incoming = qmp_incoming_new(QMP_MESSAGE_BYTES_MAX);
-    peer->read_buffer = g_malloc(READ_SIZE);
     peer->first_text = g_string_new(NULL);
     peer->version.package = "";
-    g_queue_init(&peer->pieces);
     g_queue_init(&peer->early);
     g_queue_init(&peer->pending);
-    peer->source = (PeerSource *)g_source_new(&peer_source_funcs, sizeof(PeerSource));
-    peer->source->peer = peer;
-    peer->watched = G_IO_IN;
-    peer->tag = g_source_add_unix_fd(&peer->source->source, fd, peer->watched);
-    g_source_attach(&peer->source->source, g_main_context_get_thread_default());
+    peer->stream = qmp_stream_new(fd, &stream_events, peer);
     return peer;
 }
 
 /* ---- the owner's ---- */
 
+static void drop_reply(JsonSlice value, const GError *error, void *opaque)
+{
+    (void)value;
+    (void)error;
+    (void)opaque;
+}
+
+static void drop_event(QmpPeer *peer, const char *name, JsonSlice message, void *opaque)
+{
+    (void)peer;
+    (void)name;
+    (void)message;
+    (void)opaque;
+}
+
+static void drop_ready(QmpPeer *peer, void *opaque)
+{
+    (void)peer;
+    (void)opaque;
+}
+
+static void drop_closed(QmpPeer *peer, const GError *error, void *opaque)
+{
+    (void)peer;
+    (void)error;
+    (void)opaque;
+}
+
+void qmp_peer_settle(QmpPeer *peer, guint timeout_ms)
+{
+    gint64 end = g_get_monotonic_time() + (gint64)timeout_ms * 1000, now;
+
+    peer->events = (QmpPeerEvents){drop_ready, drop_event, drop_closed};
+    for (GList *link = peer->pending.head; link != NULL; link = link->next) {
+        ((Pending *)link->data)->reply = drop_reply;
+    }
+    while (peer->stream != NULL && !g_queue_is_empty(&peer->pending) && (now = g_get_monotonic_time()) < end) {
+        qmp_stream_wait(peer->stream, (guint)((end - now + 999) / 1000));
+    }
+}
+
 int qmp_peer_fd(const QmpPeer *peer)
 {
-    return peer->fd;
+    return peer->stream != NULL ? qmp_stream_fd(peer->stream) : -1;
 }
 
 gboolean qmp_peer_is_greeted(const QmpPeer *peer)
@@ -473,10 +379,9 @@ const char *qmp_peer_first_text(const QmpPeer *peer)
 void qmp_peer_send(QmpPeer *peer, const char *command, JsonSlice arguments, const int *fds, guint n_fds,
                    QmpPeerReply reply, void *opaque)
 {
-    g_return_if_fail(n_fds <= FDS_MAX);
     if (peer->failing) {
         peer_expect(peer, reply, opaque); /* fails as those before it do */
-    } else if (peer->fd >= 0) {
-        peer_request(peer, peer->ready ? &peer->pieces : &peer->early, command, arguments, fds, n_fds, reply, opaque);
+    } else if (peer->stream != NULL) {
+        peer_request(peer, peer->ready, command, arguments, fds, n_fds, reply, opaque);
     }
 }

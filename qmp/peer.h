@@ -28,6 +28,9 @@ typedef struct QmpPeerEvents {
 
 /* Takes over the connected socket. */
 QmpPeer *qmp_peer_new(int fd, const QmpPeerEvents *events, void *opaque);
+/* Waits until no request is without its reply, which is dropped, for at most so long. Before qmp_peer_free(), where the
+ * other side must have come to rest. */
+void qmp_peer_settle(QmpPeer *peer, guint timeout_ms);
 /* Closes it; replies that are missing are never called. May be called from within any callback. */
 void qmp_peer_free(QmpPeer *peer);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(QmpPeer, qmp_peer_free)

@@ -20,6 +20,7 @@ struct QmpRegistry {
     GPtrArray *events;    /* QmpEvent */
     GHashTable *left_out; /* names of commands and events */
     gboolean no_oob;
+    Entry otherwise; /* or no command */
     GOnce schema;
 };
 
@@ -94,6 +95,11 @@ void qmp_registry_leave_out_oob(QmpRegistry *registry)
     registry->no_oob = TRUE;
 }
 
+void qmp_registry_set_otherwise(QmpRegistry *registry, const QmpCommand *command, void *context)
+{
+    registry->otherwise = (Entry){command, context};
+}
+
 gboolean qmp_registry_has_oob(const QmpRegistry *registry)
 {
     return !registry->no_oob;
@@ -137,7 +143,8 @@ const QmpCommand *qmp_registry_find(const QmpRegistry *registry, const char *nam
     const Entry *entry;
 
     if (index == 0) {
-        return NULL;
+        *ret_context = registry->otherwise.context;
+        return registry->otherwise.command;
     }
     entry = &g_array_index(registry->entries, Entry, index - 1);
     *ret_context = entry->context;

@@ -23,6 +23,7 @@
 #include "qmp/events.h"
 #include "qmp/listener.h"
 #include "qmp/session.h"
+#include "qmp/stream.h"
 
 /* What a client may have handled before it is the next one's turn: so many messages, or
  * as many as take so long. */
@@ -69,6 +70,8 @@ struct QmpServer {
     void *sink_opaque;
     QmpFaultHooks faults;
     gboolean has_faults;
+    QmpClientHooks hooks;
+    gboolean has_hooks;
     guint max_clients;
 
     int epoll;
@@ -79,6 +82,7 @@ struct QmpServer {
     /* The monitor thread's. */
     char *read_buffer;
     GString *due_events; /* kept from round to round */
+    guint64 last_client; /* number of */
     GQueue clients;      /* Client, by their own links */
     GQueue fresh;        /* Client: something has happened to it, its turn comes in this round */
     GQueue timers;       /* Client: it has messages that are held back */
@@ -164,6 +168,10 @@ static void server_add_client(QmpServer *server, int fd)
     client->watched = EPOLLIN;
     client->session = qmp_session_new(server->registry, server->mailbox, server->workers,
                                       server->has_faults ? &server->faults : NULL, client);
+    qmp_session_set_client(client->session, ++server->last_client);
+    if (server->has_hooks) {
+        server->hooks.joined(server->last_client, server->hooks.opaque);
+    }
     client->in_epoll = epoll_ctl(server->epoll, EPOLL_CTL_ADD, fd, &event) == 0;
     client->dead = client->read_ended = !client->in_epoll;
     g_queue_push_tail_link(&server->clients, &client->link);
@@ -174,6 +182,9 @@ static void client_free(Client *client)
 {
     QmpServer *server = client->server;
 
+    if (server->has_hooks) {
+        server->hooks.left(qmp_session_client(client->session), server->hooks.opaque);
+    }
     g_queue_unlink(&server->clients, &client->link);
     client_set_queue(client, NULL);
     client_set_timed(client, FALSE);
@@ -210,14 +221,20 @@ static void client_update_watch(Client *client)
 static gboolean client_read(Client *client)
 {
     Framer *framer = qmp_session_framer(client->session);
+    QmpServer *server = client->server;
+    GArray *fds = NULL;
     gssize n;
 
     if (client->read_ended || qmp_session_pending(client->session) >= PENDING_MAX) {
         return FALSE;
     }
-    n = recv(client->fd, client->server->read_buffer, READ_SIZE, 0);
+    n = server->has_hooks ? qmp_fds_receive(client->fd, server->read_buffer, READ_SIZE, &fds)
+                          : recv(client->fd, server->read_buffer, READ_SIZE, 0);
+    if (fds != NULL) {
+        qmp_session_add_fds(client->session, fds);
+    }
     if (n > 0) {
-        framer_add(framer, client->server->read_buffer, (gsize)n);
+        framer_add(framer, server->read_buffer, (gsize)n);
         return TRUE;
     }
     if (n == 0 || (errno != EAGAIN && errno != EINTR)) {
@@ -325,7 +342,9 @@ static void server_accept(QmpServer *server)
         }
         fd = qmp_listener_accept(server->listener);
         if (fd >= 0) {
-            server_add_client(server, fd);
+            if (!server->has_hooks || !server->hooks.adopt(fd, server->hooks.opaque)) {
+                server_add_client(server, fd);
+            }
         } else if (errno == EAGAIN) {
             return;
         } else if (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM) {
@@ -573,12 +592,23 @@ void qmp_server_set_faults(QmpServer *server, const QmpFaultHooks *hooks)
     qmp_events_set_faults(server->events, &server->faults);
 }
 
+void qmp_server_set_client_hooks(QmpServer *server, const QmpClientHooks *hooks)
+{
+    server->hooks = *hooks;
+    server->has_hooks = TRUE;
+}
+
 void qmp_server_set_exclusive(QmpServer *server)
 {
     server->max_clients = 1;
     if (server->listener != NULL) {
         qmp_listener_set_backlog(server->listener, EXCLUSIVE_BACKLOG);
     }
+}
+
+void qmp_server_pass_event(QmpServer *server, JsonSlice message)
+{
+    qmp_events_pass(server->events, message);
 }
 
 void qmp_server_emit(QmpServer *server, const char *event, JsonSlice data, gint64 time_us)

@@ -36,5 +36,18 @@ void qmp_server_set_faults(QmpServer *server, const QmpFaultHooks *hooks);
  * one before has left; and very few of them. */
 void qmp_server_set_exclusive(QmpServer *server);
 
+/* Before the start: who wants to know of clients. Called on the monitor thread. hooks: copied. With them,
+ * descriptors that clients send are taken (see qmp_call_take_fds()), else they are not. */
+typedef struct QmpClientHooks {
+    /* Somebody has connected. TRUE: the socket is the callee's, and the server knows nothing of that client. */
+    gboolean (*adopt)(int fd, void *opaque);
+    void (*joined)(guint64 client, void *opaque);
+    void (*left)(guint64 client, void *opaque);
+    void *opaque;
+} QmpClientHooks;
+void qmp_server_set_client_hooks(QmpServer *server, const QmpClientHooks *hooks);
+
+/* Any thread: an event as somebody else has told it, a whole message without its end of line. */
+void qmp_server_pass_event(QmpServer *server, JsonSlice message);
 /* Any thread, from qmp_server_new() on. See qmp_events_emit(). */
 void qmp_server_emit(QmpServer *server, const char *event, JsonSlice data, gint64 time_us);

@@ -8,10 +8,13 @@
 #include <string.h>
 
 #include "qmp/registry.h"
+#include "qmp/stream.h"
 
 /* With out-of-band execution a client can send on while a command is under way; so many
  * requests wait at most, as in QEMU. */
 #define WAITING_MAX 8
+/* So many times descriptors wait for a command that takes them. */
+#define FDS_WAITING_MAX 16
 
 /* What came and waits for its turn: a request, or the error that it has become, or a large message, which a worker is
  * to read. */
@@ -31,6 +34,8 @@ typedef struct Held {
 
 struct QmpSession {
     void *opaque;
+    guint64 client;
+    GQueue fds;                  /* GArray of int */
     const QmpFaultHooks *faults; /* or NULL */
     QmpMailbox *mailbox;
     QmpWorkers *workers;         /* or NULL */
@@ -246,6 +251,7 @@ QmpSession *qmp_session_new(QmpRegistry *registry, QmpMailbox *mailbox, QmpWorke
     g_queue_init(&session->waiting);
     g_queue_init(&session->output);
     g_queue_init(&session->held);
+    g_queue_init(&session->fds);
     session_greet(session);
     return session;
 }
@@ -260,6 +266,7 @@ void qmp_session_free(QmpSession *session)
     }
     g_ptr_array_unref(session->calls);
     g_queue_clear_full(&session->waiting, item_free);
+    g_queue_clear_full(&session->fds, (GDestroyNotify)qmp_fds_free);
     g_queue_clear_full(&session->output, (GDestroyNotify)g_bytes_unref);
     qmp_session_forget_held(session);
     framer_free(session->framer);
@@ -271,6 +278,29 @@ void qmp_session_free(QmpSession *session)
 void *qmp_session_opaque(const QmpSession *session)
 {
     return session->opaque;
+}
+
+void qmp_session_set_client(QmpSession *session, guint64 client)
+{
+    session->client = client;
+}
+
+guint64 qmp_session_client(const QmpSession *session)
+{
+    return session->client;
+}
+
+void qmp_session_add_fds(QmpSession *session, GArray *fds)
+{
+    g_queue_push_tail(&session->fds, fds);
+    if (g_queue_get_length(&session->fds) > FDS_WAITING_MAX) {
+        qmp_fds_free(g_queue_pop_head(&session->fds));
+    }
+}
+
+GArray *qmp_session_take_fds(QmpSession *session)
+{
+    return g_queue_pop_head(&session->fds);
 }
 
 Framer *qmp_session_framer(QmpSession *session)

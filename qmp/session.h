@@ -23,6 +23,13 @@ QmpSession *qmp_session_new(QmpRegistry *registry, QmpMailbox *mailbox, QmpWorke
 void qmp_session_free(QmpSession *session);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(QmpSession, qmp_session_free)
 void *qmp_session_opaque(const QmpSession *session);
+/* A number for its client, for those who keep something for it: see qmp_call_client(). 0 until it is set. */
+void qmp_session_set_client(QmpSession *session, guint64 client);
+guint64 qmp_session_client(const QmpSession *session);
+/* Descriptors that came: the next command that wants some gets them. Taken over; of more than a few the oldest
+ * are closed. Taken: NULL where there are none. */
+void qmp_session_add_fds(QmpSession *session, GArray *fds);
+GArray *qmp_session_take_fds(QmpSession *session);
 
 /* ---- in ---- */
 

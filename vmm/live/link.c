@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "objmodel/error.h"
+#include "qmp/stream.h"
 #include "vmm/live/connect.h"
 #include "vmm/live/diagnosis.h"
 #include "vmm/live/private-monitor.h"
@@ -19,6 +20,8 @@
 
 /* Who says nothing for so long is reported; a QEMU that can answer does so within milliseconds. */
 #define ATTEMPT_US ((gint64)1800 * 1000)
+/* How long replies under way are waited for at the end. */
+#define SETTLE_MS 1000
 #define PAUSE_MIN_US ((gint64)100 * 1000)
 #define PAUSE_MAX_US ((gint64)2000 * 1000)
 
@@ -90,12 +93,7 @@ static void request_free(Request *request)
 {
     g_free(request->command);
     g_free(request->arguments);
-    for (guint i = 0; request->fds != NULL && i < request->fds->len; i++) {
-        close(g_array_index(request->fds, int, i));
-    }
-    if (request->fds != NULL) {
-        g_array_unref(request->fds);
-    }
+    qmp_fds_free(request->fds);
     g_free(request);
 }
 
@@ -512,6 +510,10 @@ void live_link_free(LiveLink *link)
     if (link->cancel != NULL) {
         g_cancellable_cancel(link->cancel);
         g_object_unref(link->cancel);
+    }
+    if (link->own != NULL) {
+        /* A monitor that is closed while it executes a command is never deleted by QEMU 11.1. */
+        qmp_peer_settle(link->own, SETTLE_MS);
     }
     qmp_peer_free(link->own);
     qmp_peer_free(link->given);
