@@ -65,17 +65,19 @@ static const QmpType command_info = {
 };
 static QMP_LIST_OF(command_info_list, command_info);
 
-static void query_commands(QmpCall *call, const void *args G_GNUC_UNUSED)
+void qmp_registry_append_names(const QmpRegistry *registry, GString *out)
 {
-    const QmpRegistry *registry = qmp_call_context(call);
-    GString *out = qmp_call_result(call);
-
     for (guint i = 0; i < qmp_registry_count(registry); i++) {
         g_string_append(out, i == 0 ? "[{\"name\":" : ",{\"name\":");
         json_append_string(out, qmp_registry_nth(registry, i)->name, -1);
         g_string_append_c(out, '}');
     }
     g_string_append_c(out, ']');
+}
+
+static void query_commands(QmpCall *call, const void *args G_GNUC_UNUSED)
+{
+    qmp_registry_append_names(qmp_call_context(call), qmp_call_result(call));
     qmp_call_return(call);
 }
 

@@ -93,5 +93,7 @@ void qmp_registry_set_otherwise(QmpRegistry *registry, const QmpCommand *command
 const QmpVersion *qmp_registry_version(const QmpRegistry *registry);
 /* The command, and its context; NULL where it is not offered. */
 const QmpCommand *qmp_registry_find(const QmpRegistry *registry, const char *name, void **ret_context);
+/* What query-commands returns. */
+void qmp_registry_append_names(const QmpRegistry *registry, GString *out);
 /* NULL where no table has it. */
 const QmpEvent *qmp_registry_find_event(const QmpRegistry *registry, const char *name);

@@ -212,6 +212,14 @@ static void leave_vm(Vm *vm)
 
 /* ---- life ---- */
 
+static GBytes *command_names(const QmpRegistry *registry)
+{
+    GString *names = g_string_new(NULL);
+
+    qmp_registry_append_names(registry, names);
+    return g_string_free_to_bytes(names);
+}
+
 Companion *companion_new(Source *source, Vm *vm, const CompanionOptions *options, GError **error)
 {
     g_autoptr(Companion) companion = g_new0(Companion, 1);
@@ -235,6 +243,9 @@ Companion *companion_new(Source *source, Vm *vm, const CompanionOptions *options
         qmp_server_set_event_sink(companion->server, log_events, companion);
     }
     if (vm != NULL) {
+        g_autoptr(GBytes) names = command_names(registry);
+
+        vm_set_command_names(vm, names);
         qmp_server_set_faults(
             companion->server,
             &(QmpFaultHooks){.command = qmp_faults_command, .event = qmp_faults_event, .opaque = vm_faults(vm)});

@@ -122,7 +122,7 @@ const QmpEvent qmp_block_events[] = {
 };
 
 const Query queries_block_nodes[] = {
-    {.command = "query-block", .answer = query_block},
+    {.command = "query-block", .answer = query_block, .args = nodes_args, .args_size = sizeof(NodesArgs)},
     {.command = "query-named-block-nodes", .answer = query_nodes, .args = nodes_args, .args_size = sizeof(NodesArgs)},
     {0},
 };

@@ -181,7 +181,28 @@ static int by_command(gconstpointer a, gconstpointer b)
     return strcmp(((const ViewQuery *)a)->command, ((const ViewQuery *)b)->command);
 }
 
-/* What the protocol itself says, and no row: which version this is. */
+/* ---- what the protocol itself answers, and no row ---- */
+
+static gboolean answer_commands(const QueryInput *in, GString *out, GError **error)
+{
+    g_autoptr(GBytes) names = vm_command_names(in->vm);
+    gsize length;
+    const char *text;
+
+    if (!names) {
+        g_set_error(error, QMP_ERROR, QMP_ERROR_GENERIC, "nobody offers commands");
+        return FALSE;
+    }
+    text = g_bytes_get_data(names, &length);
+    g_string_append_len(out, text, (gssize)length);
+    return TRUE;
+}
+
+static const Query protocol_queries[] = {
+    {.command = "query-commands", .answer = answer_commands},
+    {0},
+};
+
 static void add_version(GArray *files)
 {
     GString *text = g_string_new(NULL);
@@ -199,6 +220,7 @@ Node *query_view_new(Vm *vm, guint64 stamp)
 
     g_array_set_clear_func(files, file_clear);
     add_version(files);
+    add_table(files, vm, protocol_queries);
     add_table(files, vm, queries_vm);
     add_table(files, vm, queries_cpu);
     add_table(files, vm, queries_block);

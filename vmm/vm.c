@@ -42,6 +42,7 @@ struct Vm {
     GError *start_error;
     int thread_id;
     GHashTable *iothread_ids; /* id -> thread id */
+    GBytes *command_names;    /* or NULL */
     BlockList *block_list;
 
     gint first_accesses; /* atomic */
@@ -243,6 +244,24 @@ void vm_disks_changed(Vm *vm)
 int vm_thread_id(const Vm *vm)
 {
     return vm->thread_id;
+}
+
+void vm_set_command_names(Vm *vm, GBytes *json)
+{
+    g_mutex_lock(&vm->lock);
+    g_clear_pointer(&vm->command_names, g_bytes_unref);
+    vm->command_names = g_bytes_ref(json);
+    g_mutex_unlock(&vm->lock);
+}
+
+GBytes *vm_command_names(Vm *vm)
+{
+    GBytes *names;
+
+    g_mutex_lock(&vm->lock);
+    names = vm->command_names ? g_bytes_ref(vm->command_names) : NULL;
+    g_mutex_unlock(&vm->lock);
+    return names;
 }
 
 int vm_iothread_thread_id(Vm *vm, const char *id)
@@ -582,6 +601,7 @@ void vm_free(Vm *vm)
     g_ptr_array_unref(vm->buses);
     g_hash_table_unref(vm->parts);
     g_hash_table_unref(vm->iothread_ids);
+    g_clear_pointer(&vm->command_names, g_bytes_unref);
     g_main_loop_unref(vm->loop);
     g_main_context_unref(vm->context);
     snapshots_free(vm->snapshots);

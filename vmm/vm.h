@@ -33,6 +33,11 @@ const Types *vm_types(const Vm *vm);
 /* The thread of the main loop, as gettid() has it. */
 int vm_thread_id(const Vm *vm);
 
+/* What query-commands returns, for query/: told by whoever makes the socket, before anything can be read. NULL: nobody
+ * did. The reference is the caller's. */
+void vm_set_command_names(Vm *vm, GBytes *json);
+GBytes *vm_command_names(Vm *vm);
+
 /* The thread of an iothread, as gettid() has it; 0: there is no such iothread. */
 int vm_iothread_thread_id(Vm *vm, const char *id);
 

@@ -30,6 +30,7 @@ OURS = {
     'qom-list-get/ret[]/value': 'of the form for one object',
     'object-add/arg:memory-backend-ram/size': 'a property; that it is needed is checked when the object is complete',
     'object-add/arg/qom-type=qmp-fault': 'faults on request',
+    'object-add/arg/qom-type=io-load': 'load of a disk, as a guest would make it',
     'object-add/arg:rng-random/opened': 'QEMU ignores it',
     'object-add/arg:rng-builtin/opened': 'QEMU ignores it',
 }
