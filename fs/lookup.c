@@ -58,6 +58,8 @@ void op_lookup(fuse_req_t req, fuse_ino_t parent, const char *name)
     Inode *dir = inode_from_id(fs, parent);
     pid_t thread = fuse_req_ctx(req)->pid;
     struct fuse_entry_param entry = {0};
+    if (fs->source->ops->used)
+        fs->source->ops->used(fs->source);
     for (guint try = 0; try < TRIES; try++) {
         g_autoptr(Snapshot) snapshot = snapshots_current(fs->snapshots);
         const Node *node = inode_node(dir, snapshot);

@@ -110,7 +110,13 @@ static int run(const Options *options)
     if (background)
         daemon_begin(mount_point.path);
     block_signals();
-    OpenOptions open = {.secrets = options->secrets, .read_write = options->read_write};
+    OpenOptions open = {.secrets = options->secrets,
+                        .read_write = options->read_write,
+                        .ttl_us = (gint64)(options->ttl * G_USEC_PER_SEC),
+                        .timeout_us = (gint64)(options->timeout * G_USEC_PER_SEC),
+                        .release_us = options->release < 0 ? -1 : (gint64)(options->release * G_USEC_PER_SEC),
+                        .duty = options->duty / 100,
+                        .all_queries = options->all_queries};
     Source *source = source_open(options->source, &open, &error);
     if (background)
         descriptors_close(inherited);

@@ -12,11 +12,14 @@
 #include <unistd.h>
 
 typedef enum OptionKind {
-    OPTION_FLAG,    /* gboolean */
-    OPTION_SECONDS, /* double, not negative, decimal */
-    OPTION_NUMBER,  /* guint */
-    OPTION_OCTAL,   /* guint */
-    OPTION_TEXT,    /* char * */
+    OPTION_FLAG,          /* gboolean */
+    OPTION_SECONDS,       /* double, not negative, decimal */
+    OPTION_NUMBER,        /* guint */
+    OPTION_OCTAL,         /* guint */
+    OPTION_TEXT,          /* char * */
+    OPTION_SECONDS_NEVER, /* the same, or "never": -1 */
+    OPTION_PERCENT,
+    OPTION_ALL, /* "all": TRUE */
 } OptionKind;
 
 typedef struct Option {
@@ -43,9 +46,13 @@ static const Option option_rows[] = {
     {"gid", 0, OPTION_NUMBER, FIELD(gid), "N", "group of all files (default: that of who mounts)"},
     {"umask", 0, OPTION_OCTAL, FIELD(umask), "OCTAL", "permission bits to take away"},
     {"hide_tree", 0, OPTION_FLAG, FIELD(hide_tree), NULL, "do not list .tree.json (it can be opened still)"},
-    {"secrets", 0, OPTION_FLAG, FIELD(secrets), NULL, "show the secrets in a dump"},
+    {"secrets", 0, OPTION_FLAG, FIELD(secrets), NULL, "show secrets"},
     {"nonempty", 0, OPTION_FLAG, FIELD(nonempty), NULL, "mount on a directory that is not empty"},
     {"timeout", 0, OPTION_SECONDS, FIELD(timeout), "SECONDS", "longest wait for a live VM (default 5)"},
+    {"duty", 0, OPTION_PERCENT, FIELD(duty), "PERCENT", "of a live VM's main loop that may be used (default 5)"},
+    {"release", 0, OPTION_SECONDS_NEVER, FIELD(release), "SECONDS",
+     "idle time until a live VM's only monitor is let go (default 3), or 'never'"},
+    {"query", 0, OPTION_ALL, FIELD(all_queries), "all", "have all queries of a live VM in query/, costly ones too"},
     {"ttl", 0, OPTION_SECONDS, FIELD(ttl), "SECONDS", "age up to which a live VM's value serves (default 1)"},
 };
 
@@ -113,6 +120,35 @@ static gboolean parse_number(const char *text, guint base, guint *ret)
     return TRUE;
 }
 
+/* What a value has to be, for messages. */
+static const char *const kind_names[] = {
+    [OPTION_NUMBER] = "such number",
+    [OPTION_OCTAL] = "such number",
+    [OPTION_SECONDS] = "number of seconds",
+    [OPTION_SECONDS_NEVER] = "number of seconds, nor 'never'",
+    [OPTION_PERCENT] = "percentage from 0.1 to 100",
+};
+
+static gboolean parse_value(OptionKind kind, const char *text, gpointer field)
+{
+    switch (kind) {
+    case OPTION_SECONDS_NEVER:
+        if (!strcmp(text, "never")) {
+            *(double *)field = -1;
+            return TRUE;
+        }
+        return parse_seconds(text, field);
+    case OPTION_SECONDS:
+        return parse_seconds(text, field);
+    case OPTION_PERCENT:
+        return parse_seconds(text, field) && *(double *)field >= 0.1 && *(double *)field <= 100;
+    case OPTION_OCTAL:
+        return parse_number(text, 8, field) && *(guint *)field <= 0777;
+    default:
+        return parse_number(text, 10, field);
+    }
+}
+
 /* value: what stands behind '=', or NULL. */
 static gboolean option_apply(const Option *option, const char *value, Options *options, GError **error)
 {
@@ -125,6 +161,11 @@ static gboolean option_apply(const Option *option, const char *value, Options *o
     }
     if (!value)
         return usage_error(error, "option '%s' needs a value: %s=%s", option->name, option->name, option->value);
+    if (option->kind == OPTION_ALL) {
+        *(gboolean *)field = TRUE;
+        return !strcmp(value, "all") ||
+               usage_error(error, "option '%s' can be '%s=all' only, not '%s'", option->name, option->name, value);
+    }
     if (option->kind == OPTION_TEXT) {
         if (!*value)
             return usage_error(error, "option '%s' needs a value", option->name);
@@ -132,11 +173,8 @@ static gboolean option_apply(const Option *option, const char *value, Options *o
         *(char **)field = g_strdup(value);
         return TRUE;
     }
-    gboolean ok = option->kind == OPTION_SECONDS ? parse_seconds(value, field)
-                                                 : parse_number(value, option->kind == OPTION_OCTAL ? 8 : 10, field);
-    ok = ok && (option->kind != OPTION_OCTAL || *(guint *)field <= 0777);
-    return ok || usage_error(error, "option '%s': '%s' is no %s", option->name, value,
-                             option->kind == OPTION_SECONDS ? "number of seconds" : "such number");
+    return parse_value(option->kind, value, field) ||
+           usage_error(error, "option '%s': '%s' is no %s", option->name, value, kind_names[option->kind]);
 }
 
 static gboolean parse_mount_option(const char *text, Options *options, GError **error)
@@ -221,7 +259,13 @@ static gboolean take_operands(GPtrArray *operands, Options *options, GError **er
 
 gboolean options_parse(Options *options, int argc, char **argv, GError **error)
 {
-    *options = (Options){.timeout = 5, .ttl = 1, .uid = getuid(), .gid = getgid(), .kernel = g_string_new(NULL)};
+    *options = (Options){.timeout = 5,
+                         .ttl = 1,
+                         .duty = 5,
+                         .release = 3,
+                         .uid = getuid(),
+                         .gid = getgid(),
+                         .kernel = g_string_new(NULL)};
     g_autoptr(GPtrArray) operands = g_ptr_array_new();
     gboolean only_operands = FALSE;
     for (int i = 1; i < argc; i++) {
@@ -254,8 +298,9 @@ char *options_help(void)
 {
     GString *help = g_string_new("usage: qomfs [SOURCE] MOUNTPOINT [-o OPTION[,OPTION...]]\n"
                                  "Mounts a virtual machine's object tree, CPU definitions and block statistics.\n\n"
-                                 "SOURCE is a dump or a VM's configuration (a JSON file; the content tells), or\n"
-                                 "'model', the built-in VM, which is the default.\n\n"
+                                 "SOURCE is a running QEMU (the path of its QMP socket, or HOST:PORT), a dump or a\n"
+                                 "VM's configuration (a JSON file; the content tells), or 'model', the built-in VM,\n"
+                                 "which is the default.\n\n"
                                  "Options, also as -o NAME or -o NAME=VALUE:\n");
     for (guint i = 0; i < G_N_ELEMENTS(option_rows); i++) {
         const Option *option = &option_rows[i];

@@ -15,6 +15,9 @@ typedef struct Options {
     gboolean allow_other, nonempty, hide_tree, secrets;
     double timeout; /* seconds */
     double ttl;     /* seconds */
+    double duty;    /* percent */
+    double release; /* seconds; negative: never */
+    gboolean all_queries;
     guint uid, gid;
     guint umask;
     GString *kernel; /* options for mount(2) and libfuse */

@@ -16,6 +16,8 @@ typedef struct Parked {
     ParkedAnswer answer;
     void *data;
     GDestroyNotify free_data;
+    Source *source;    /* whose progress puts it off */
+    gint64 timeout_us; /* from the last sign of progress */
     gint64 deadline;
 } Parked;
 
@@ -80,6 +82,8 @@ guint64 parking_park(Fs *fs, fuse_req_t req, ParkedAnswer answer, void *data, GD
                        .answer = answer,
                        .data = data,
                        .free_data = free_data,
+                       .source = fs->source,
+                       .timeout_us = fs->options->timeout_us,
                        .deadline = g_get_monotonic_time() + fs->options->timeout_us};
     g_mutex_lock(&parking->lock);
     guint64 id = parking->next_id++;
@@ -110,7 +114,10 @@ static guint64 parking_expired(Parking *parking, gint64 now, gint64 *ret_next)
     g_mutex_lock(&parking->lock);
     g_hash_table_iter_init(&iter, parking->parked);
     while (!expired && g_hash_table_iter_next(&iter, &key, &value)) {
-        const Parked *parked = value;
+        Parked *parked = value;
+        Source *source = parked->source;
+        if (source->ops->progress)
+            parked->deadline = MAX(parked->deadline, source->ops->progress(source) + parked->timeout_us);
         if (parked->deadline <= now)
             expired = *(guint64 *)key;
         *ret_next = MIN(*ret_next, parked->deadline);

@@ -26,6 +26,10 @@ typedef struct SourceOps {
                   void *opaque);
     /* Whether such a fetch has anything to do; a quick answer without waiting. */
     gboolean (*wants_fetch)(Source *source, const char *path, const char *property, SourceScope scope);
+    /* When a fetch last made progress, on the monotonic clock: deadlines count from then. May be NULL. */
+    gint64 (*progress)(Source *source);
+    /* Somebody looks: what is published is to be kept current for a while. Quick, any thread. May be NULL. */
+    void (*used)(Source *source);
     /* Sets a property of an object to a JSON value (compact, checked). NULL: read-only.
      * Done is called when the change is published, or has failed and changed nothing. */
     void (*set)(Source *source, const char *path, const char *property, JsonSlice value, SourceDone done, void *opaque);

@@ -11,6 +11,7 @@
 #include "objmodel/error.h"
 #include "vmm/config.h"
 #include "vmm/dump.h"
+#include "vmm/live/live.h"
 #include "vmm/model.h"
 
 #define FILE_MAX ((gsize)1 << 30)
@@ -108,17 +109,36 @@ static Source *open_model(const char *path, const GString *text, GError **error)
     return source;
 }
 
+static Source *open_live(const char *spec, const OpenOptions *options, GError **error)
+{
+    return live_source_new(&(LiveOptions){.target = spec,
+                                          .release_us = options->release_us,
+                                          .ttl_us = options->ttl_us,
+                                          .timeout_us = options->timeout_us,
+                                          .duty = options->duty,
+                                          .secrets = options->secrets,
+                                          .read_write = options->read_write,
+                                          .all_queries = options->all_queries},
+                           error);
+}
+
+/* HOST:PORT, [ADDRESS]:PORT; a path has a '/' somewhere. */
+static gboolean is_host_and_port(const char *spec)
+{
+    const char *colon = strrchr(spec, ':');
+
+    return colon && colon > spec && colon[1] && strspn(colon + 1, "0123456789") == strlen(colon + 1) &&
+           !strchr(spec, '/');
+}
+
 Source *source_open(const char *spec, const OpenOptions *options, GError **error)
 {
     struct stat st;
     gboolean exists = spec && stat(spec, &st) == 0;
     if (!spec || (!exists && !strcmp(spec, "model")))
         return open_model(NULL, NULL, error);
-    if (exists && S_ISSOCK(st.st_mode)) {
-        g_set_error(error, OBJMODEL_ERROR, OBJMODEL_ERROR_FAILED,
-                    "cannot attach to '%s': this version reads dumps and the built-in VM only", spec);
-        return NULL;
-    }
+    if ((exists && S_ISSOCK(st.st_mode)) || (!exists && is_host_and_port(spec)))
+        return open_live(spec, options, error);
     GString *text = read_file(spec, &st, error);
     if (!text)
         return NULL;

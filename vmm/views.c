@@ -249,6 +249,10 @@ Node *view_vm_new(const VmView *vm, const Node *previous, guint64 stamp)
     json_append_uint(text, vm->generation);
     g_string_append(text, ",\"connected\":");
     json_append_bool(text, vm->connected);
+    if (vm->stale_since)
+        append_string_member(text, "stale-since", vm->stale_since);
+    if (vm->fetched)
+        append_string_member(text, "fetched", vm->fetched);
     g_string_append_c(text, '}');
 
     bytes = g_string_free_to_bytes(text);

@@ -79,6 +79,9 @@ typedef struct VmView {
     const char *source;  /* "model", "live", "dump" */
     guint64 generation;  /* of the snapshot that is being made */
     gboolean connected;  /* what is shown is current */
+    /* Of a running QEMU alone; NULL: there are no such files. */
+    const char *stale_since; /* when it was lost, ISO 8601; "": it is there */
+    const char *fetched;     /* between when and when what is shown was asked for, an ISO 8601 interval */
 } VmView;
 
 Node *view_vm_new(const VmView *vm, const Node *previous, guint64 stamp);

@@ -1,0 +1,531 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * See scheduler.h. The time that a request takes of the target's main loop is what passed until its reply, less what
+ * QEMU needs to read the request byte by byte in another thread. What was used is paid for out of a credit that
+ * grows with the share allowed; a little of it may be saved up, so that single requests never wait.
+ */
+#include "vmm/live/scheduler.h"
+
+#include <string.h>
+
+#include "objmodel/error.h"
+
+/* What QEMU needs to read one byte of a request. */
+#define READ_US_PER_BYTE 7.4
+/* The longest stretch of main loop that one request is to take, with room for a bad guess. */
+#define STRETCH_US 3500.0
+/* A request asks for no more properties than these, or one object. */
+#define BATCH_PROPERTIES 400
+/* What a property costs, until it was measured; and a request itself. */
+#define FIRST_US_PER_PROPERTY 10.0
+#define REQUEST_US 80.0
+/* So much main-loop time may be saved up. */
+#define CREDIT_US 20000.0
+/* Requests under way at once, where they are small: QEMU reads one while it executes another. */
+#define WINDOW 8
+#define SMALL_COST 10
+
+typedef struct Waiter {
+    LiveWanted wanted;
+    void *opaque;
+} Waiter;
+
+typedef struct Entry {
+    LiveWant want; /* owns its strings */
+    char *id;      /* what equal ones have in common */
+    GArray *waiters;
+} Entry;
+
+typedef struct Request {
+    LiveScheduler *scheduler; /* NULL: nobody waits for the reply any more */
+    GPtrArray *entries;
+    gsize bytes;
+    guint cost;
+    gint64 sent_at;
+    gboolean measured; /* the link was up */
+} Request;
+
+struct LiveScheduler {
+    LiveSchedulerOptions options;
+    LiveLink *link;
+    GQueue urgent, idle; /* of Entry: to be sent */
+    GHashTable *entries; /* by id: queued, or sent where merging goes so far */
+    GQueue requests;     /* under way, in order */
+    GSource *timer;      /* sends what had to wait, looks after the deadline */
+    double credit_us;    /* may be negative */
+    gint64 credited_at;
+    double us_per_property;
+    gint64 last_answer; /* that one came, or was begun to wait for */
+    gint64 progress;    /* atomic */
+    guint64 received;   /* bytes, when last looked at */
+    gboolean stuck;
+};
+
+static void scheduler_run(LiveScheduler *scheduler);
+static void scheduler_plan(LiveScheduler *scheduler, gint64 delay_us);
+
+/* ---- entries ---- */
+
+static void entry_free(gpointer data)
+{
+    Entry *entry = data;
+
+    g_free((char *)entry->want.key);
+    g_free((char *)entry->want.path);
+    g_free((char *)entry->want.name);
+    g_free((char *)entry->want.arguments.text);
+    g_free(entry->id);
+    g_array_unref(entry->waiters);
+    g_free(entry);
+}
+
+static char *want_id(const LiveWant *want)
+{
+    return g_strdup_printf("%d%s\n%s\n%.*s", want->kind, want->key ? want->key : "", want->name ? want->name : "",
+                           (int)want->arguments.length, want->arguments.text ? want->arguments.text : "");
+}
+
+static Entry *entry_new(const LiveWant *want, char *id)
+{
+    Entry *entry = g_new0(Entry, 1);
+
+    entry->want = *want;
+    entry->want.key = g_strdup(want->key);
+    entry->want.path = g_strdup(want->path);
+    entry->want.name = g_strdup(want->name);
+    entry->want.arguments.text = g_strndup(want->arguments.text ? want->arguments.text : "", want->arguments.length);
+    entry->id = id;
+    entry->waiters = g_array_new(FALSE, FALSE, sizeof(Waiter));
+    return entry;
+}
+
+/* Tells the waiters, and frees it. */
+static void entry_end(LiveScheduler *scheduler, Entry *entry, const GError *error)
+{
+    if (g_hash_table_lookup(scheduler->entries, entry->id) == entry) {
+        g_hash_table_remove(scheduler->entries, entry->id);
+    }
+    for (guint i = 0; i < entry->waiters->len; i++) {
+        const Waiter *waiter = &g_array_index(entry->waiters, Waiter, i);
+
+        waiter->wanted(error, waiter->opaque);
+    }
+    entry_free(entry);
+}
+
+/* The target answered: it has said this, or that it cannot. */
+static void entry_answer(LiveScheduler *scheduler, Entry *entry, JsonSlice value, const GError *error)
+{
+    gboolean tells = error != NULL && (entry->want.alone || error->domain != QMP_ERROR);
+
+    scheduler->options.answered(&entry->want, value, error, scheduler->options.opaque);
+    entry_end(scheduler, entry, tells ? error : NULL);
+}
+
+void live_scheduler_want(LiveScheduler *scheduler, const LiveWant *want, LiveWanted wanted, void *opaque)
+{
+    Waiter waiter = {wanted, opaque};
+    char *id = want_id(want);
+    Entry *entry = want->alone ? NULL : g_hash_table_lookup(scheduler->entries, id);
+
+    if (entry != NULL) {
+        g_free(id);
+        /* Somebody waits for what nobody was in a hurry for. */
+        if (want->urgent && !entry->want.urgent && g_queue_remove(&scheduler->idle, entry)) {
+            entry->want.urgent = TRUE;
+            g_queue_push_tail(&scheduler->urgent, entry);
+        }
+    } else {
+        entry = entry_new(want, id);
+        if (!want->alone) {
+            g_hash_table_insert(scheduler->entries, entry->id, entry);
+        }
+        g_queue_push_tail(want->urgent ? &scheduler->urgent : &scheduler->idle, entry);
+    }
+    g_array_append_val(entry->waiters, waiter);
+    scheduler_plan(scheduler, 0);
+}
+
+/* ---- what it costs the target ---- */
+
+static void credit_update(LiveScheduler *scheduler, gint64 now)
+{
+    scheduler->credit_us += (double)(now - scheduler->credited_at) * scheduler->options.duty;
+    scheduler->credit_us = MIN(scheduler->credit_us, CREDIT_US);
+    scheduler->credited_at = now;
+}
+
+/* How long to wait until something may be sent; 0: now. */
+static gint64 credit_delay(LiveScheduler *scheduler, gint64 now)
+{
+    credit_update(scheduler, now);
+    if (scheduler->options.duty >= 1 || scheduler->credit_us > 0) {
+        return 0;
+    }
+    return (gint64)(-scheduler->credit_us / scheduler->options.duty) + 1;
+}
+
+static guint batch_cost(const LiveScheduler *scheduler)
+{
+    return (guint)CLAMP(STRETCH_US / scheduler->us_per_property, 1, BATCH_PROPERTIES);
+}
+
+/* What the request took of the main loop, as far as it can be told from here. */
+static void request_pay(LiveScheduler *scheduler, const Request *request, gint64 now)
+{
+    double reading = (double)request->bytes * READ_US_PER_BYTE;
+    double guess = REQUEST_US + request->cost * scheduler->us_per_property;
+    double took = (double)(now - MAX(request->sent_at, scheduler->last_answer)) - reading;
+
+    if (!request->measured) {
+        took = guess;
+    }
+    took = MAX(took, 0.25 * guess);
+    credit_update(scheduler, now);
+    scheduler->credit_us -= took;
+    if (request->measured && request->cost > SMALL_COST) {
+        double each = took / request->cost;
+
+        /* Another client's slow command is no measure of ours. */
+        each = MIN(each, 4 * scheduler->us_per_property);
+        scheduler->us_per_property = CLAMP(0.75 * scheduler->us_per_property + 0.25 * each, 0.5, 5000.0);
+    }
+}
+
+/* ---- requests ---- */
+
+static void request_free(Request *request)
+{
+    g_ptr_array_unref(request->entries);
+    g_free(request);
+}
+
+/* The next one to be sent, and with it others that go into the same request; NULL: there is none. */
+static Request *request_take(LiveScheduler *scheduler)
+{
+    GQueue *queue = g_queue_is_empty(&scheduler->urgent) ? &scheduler->idle : &scheduler->urgent;
+    Entry *first = g_queue_peek_head(queue);
+    guint limit = batch_cost(scheduler);
+    Request *request;
+
+    if (first == NULL) {
+        return NULL;
+    }
+    /* What takes long goes alone, so that one stretch is not followed by the next. */
+    if (!g_queue_is_empty(&scheduler->requests) &&
+        (first->want.cost > SMALL_COST || g_queue_get_length(&scheduler->requests) >= WINDOW ||
+         ((Request *)g_queue_peek_tail(&scheduler->requests))->cost > SMALL_COST)) {
+        return NULL;
+    }
+    request = g_new0(Request, 1);
+    request->scheduler = scheduler;
+    request->entries = g_ptr_array_new();
+    do {
+        Entry *entry = g_queue_pop_head(queue);
+
+        g_ptr_array_add(request->entries, entry);
+        request->cost += entry->want.cost;
+        if (!scheduler->options.merge && g_hash_table_lookup(scheduler->entries, entry->id) == entry) {
+            g_hash_table_remove(scheduler->entries, entry->id);
+        }
+        entry = g_queue_peek_head(queue);
+        if (entry == NULL || entry->want.kind != LIVE_OBJECT || first->want.kind != LIVE_OBJECT ||
+            request->cost + entry->want.cost > limit) {
+            break;
+        }
+    } while (TRUE);
+    return request;
+}
+
+static const char *request_write(const Request *request, GString *arguments)
+{
+    const Entry *first = g_ptr_array_index(request->entries, 0);
+
+    switch (first->want.kind) {
+    case LIVE_OBJECT:
+        g_string_append(arguments, "{\"paths\":[");
+        for (guint i = 0; i < request->entries->len; i++) {
+            if (i > 0) {
+                g_string_append_c(arguments, ',');
+            }
+            json_append_string(arguments, ((Entry *)g_ptr_array_index(request->entries, i))->want.path, -1);
+        }
+        g_string_append(arguments, "]}");
+        return "qom-list-get";
+    case LIVE_NAMES:
+    case LIVE_PROPERTY:
+        g_string_append(arguments, "{\"path\":");
+        json_append_string(arguments, first->want.path, -1);
+        if (first->want.kind == LIVE_PROPERTY) {
+            g_string_append(arguments, ",\"property\":");
+            json_append_string(arguments, first->want.name, -1);
+        }
+        g_string_append_c(arguments, '}');
+        return first->want.kind == LIVE_NAMES ? "qom-list" : "qom-get";
+    case LIVE_COMMAND:
+        break;
+    }
+    g_string_append_len(arguments, first->want.arguments.text, (gssize)first->want.arguments.length);
+    return first->want.name;
+}
+
+/* One of several objects is gone, and spoiled it for all: each by itself. */
+static void request_split(LiveScheduler *scheduler, Request *request)
+{
+    for (guint i = request->entries->len; i > 0; i--) {
+        Entry *entry = g_ptr_array_index(request->entries, i - 1);
+
+        entry->want.cost = MAX(entry->want.cost, BATCH_PROPERTIES);
+        g_queue_push_head(entry->want.urgent ? &scheduler->urgent : &scheduler->idle, entry);
+    }
+}
+
+static void request_answer(LiveScheduler *scheduler, Request *request, JsonSlice value, const GError *error)
+{
+    const Entry *first = g_ptr_array_index(request->entries, 0);
+    JsonWalk walk;
+
+    if (first->want.kind != LIVE_OBJECT || error != NULL) {
+        if (error != NULL && error->domain == QMP_ERROR && request->entries->len > 1) {
+            request_split(scheduler, request);
+            return;
+        }
+        for (guint i = 0; i < request->entries->len; i++) {
+            entry_answer(scheduler, g_ptr_array_index(request->entries, i), value, error);
+        }
+        return;
+    }
+    walk = json_walk(json_kind(value) == JSON_ARRAY ? value : (JsonSlice){"[]", 2});
+    for (guint i = 0; i < request->entries->len; i++) {
+        g_autoptr(GError) missing = NULL;
+        JsonSlice element = {0}, properties = {0};
+
+        if (json_walk_element(&walk, &element) && json_kind(element) == JSON_OBJECT) {
+            properties = json_member(element, "properties");
+        }
+        if (properties.length == 0 || json_kind(properties) != JSON_ARRAY) {
+            properties = (JsonSlice){0};
+            g_set_error(&missing, QMP_ERROR, QMP_ERROR_GENERIC, "its reply is no list of properties");
+        }
+        entry_answer(scheduler, g_ptr_array_index(request->entries, i), properties, missing);
+    }
+}
+
+static void scheduler_alive(LiveScheduler *scheduler, gint64 now)
+{
+    __atomic_store_n(&scheduler->progress, now, __ATOMIC_RELAXED);
+    scheduler->last_answer = now;
+    if (scheduler->stuck) {
+        scheduler->stuck = FALSE;
+        scheduler->options.stuck(FALSE, scheduler->options.opaque);
+    }
+}
+
+static void request_replied(JsonSlice value, const GError *error, void *opaque)
+{
+    Request *request = opaque;
+    LiveScheduler *scheduler = request->scheduler;
+    gint64 now = g_get_monotonic_time();
+
+    if (request->entries->len == 0) { /* it took too long, and was given up: a sign of life, no more */
+        g_queue_remove(&scheduler->requests, request);
+        if (error == NULL || error->domain == QMP_ERROR) {
+            scheduler_alive(scheduler, now);
+        }
+        request_free(request);
+        scheduler_plan(scheduler, 0);
+        return;
+    }
+    g_queue_remove(&scheduler->requests, request);
+    if (error == NULL || error->domain == QMP_ERROR) {
+        request_pay(scheduler, request, now);
+        scheduler_alive(scheduler, now);
+    }
+    request_answer(scheduler, request, value, error);
+    request_free(request);
+    scheduler_plan(scheduler, 0);
+}
+
+static void request_send(LiveScheduler *scheduler, Request *request)
+{
+    g_autoptr(GString) arguments = g_string_new(NULL);
+    const char *command = request_write(request, arguments);
+    gint64 now = g_get_monotonic_time();
+
+    request->bytes = arguments->len + strlen(command) + strlen("{\"execute\":\"\",\"arguments\":,\"id\":1}");
+    request->sent_at = now;
+    request->measured = live_link_state(scheduler->link) == LIVE_LINK_UP;
+    if (g_queue_is_empty(&scheduler->requests)) {
+        scheduler->last_answer = now;
+        scheduler->received = live_link_received(scheduler->link);
+    }
+    g_queue_push_tail(&scheduler->requests, request);
+    live_link_send(scheduler->link, command, (JsonSlice){arguments->len > 0 ? arguments->str : NULL, arguments->len},
+                   request_replied, request);
+}
+
+/* ---- deadlines ---- */
+
+static void fail_queue(LiveScheduler *scheduler, GQueue *queue, const GError *error)
+{
+    GQueue ended = *queue;
+
+    g_queue_init(queue);
+    for (Entry *entry; (entry = g_queue_pop_head(&ended)) != NULL;) {
+        entry_answer(scheduler, entry, (JsonSlice){0}, error);
+    }
+}
+
+/* Ends all wants. Replies that come yet are thrown away. */
+static void scheduler_fail(LiveScheduler *scheduler, const GError *error)
+{
+    for (GList *item = scheduler->requests.head; item != NULL; item = item->next) {
+        Request *request = item->data;
+
+        while (request->entries->len > 0) {
+            Entry *entry = g_ptr_array_steal_index(request->entries, request->entries->len - 1);
+
+            entry_answer(scheduler, entry, (JsonSlice){0}, error);
+        }
+    }
+    fail_queue(scheduler, &scheduler->urgent, error);
+    fail_queue(scheduler, &scheduler->idle, error);
+}
+
+static void scheduler_fail_stuck(LiveScheduler *scheduler)
+{
+    g_autoptr(GError) error = g_error_new(OBJMODEL_ERROR, OBJMODEL_ERROR_TIMED_OUT, "QEMU did not answer within %g s",
+                                          (double)scheduler->options.timeout_us / G_USEC_PER_SEC);
+
+    scheduler_fail(scheduler, error);
+}
+
+/* How long until nothing but silence counts; G_MAXINT64: nothing is waited for. */
+static gint64 deadline_delay(LiveScheduler *scheduler, gint64 now)
+{
+    if (g_queue_is_empty(&scheduler->requests)) {
+        return G_MAXINT64;
+    }
+    /* A long reply is a sign of life for as long as it comes. */
+    if (live_link_received(scheduler->link) != scheduler->received) {
+        scheduler->received = live_link_received(scheduler->link);
+        scheduler_alive(scheduler, now);
+    }
+    return MAX(scheduler->last_answer + scheduler->options.timeout_us - now, 0);
+}
+
+/* ---- its turn ---- */
+
+static gboolean timer_fired(gpointer opaque)
+{
+    LiveScheduler *scheduler = opaque;
+
+    g_source_set_ready_time(scheduler->timer, -1);
+    scheduler_run(scheduler);
+    return G_SOURCE_CONTINUE;
+}
+
+/* Runs it by then, or sooner. */
+static void scheduler_plan(LiveScheduler *scheduler, gint64 delay_us)
+{
+    gint64 then = g_get_monotonic_time() + delay_us, planned = g_source_get_ready_time(scheduler->timer);
+
+    if (planned < 0 || then < planned) {
+        g_source_set_ready_time(scheduler->timer, then);
+    }
+}
+
+static void scheduler_run(LiveScheduler *scheduler)
+{
+    gint64 now = g_get_monotonic_time(), delay, deadline;
+
+    if (scheduler->link == NULL) {
+        return;
+    }
+    deadline = deadline_delay(scheduler, now);
+    if (deadline == 0) {
+        if (!scheduler->stuck) {
+            scheduler->stuck = TRUE;
+            scheduler->options.stuck(TRUE, scheduler->options.opaque);
+        }
+        deadline = scheduler->options.timeout_us;
+    }
+    /* Where the connection went meanwhile nothing is under way, and the next request will tell. */
+    if (scheduler->stuck && !g_queue_is_empty(&scheduler->requests)) {
+        scheduler_fail_stuck(scheduler);
+        scheduler_plan(scheduler, deadline);
+        return;
+    }
+    while (!g_queue_is_empty(&scheduler->urgent) || !g_queue_is_empty(&scheduler->idle)) {
+        Request *request;
+
+        delay = credit_delay(scheduler, now);
+        if (delay > 0) {
+            scheduler_plan(scheduler, delay);
+            break;
+        }
+        request = request_take(scheduler);
+        if (request == NULL) {
+            break;
+        }
+        request_send(scheduler, request);
+        deadline = MIN(deadline, scheduler->options.timeout_us);
+    }
+    if (deadline != G_MAXINT64) {
+        scheduler_plan(scheduler, deadline);
+    }
+}
+
+/* ---- beginning and end ---- */
+
+static gboolean timer_dispatch(GSource *source, GSourceFunc callback, gpointer opaque)
+{
+    (void)source;
+    return callback(opaque);
+}
+
+static GSourceFuncs timer_funcs = {.dispatch = timer_dispatch};
+
+LiveScheduler *live_scheduler_new(const LiveSchedulerOptions *options)
+{
+    LiveScheduler *scheduler = g_new0(LiveScheduler, 1);
+
+    scheduler->options = *options;
+    scheduler->entries = g_hash_table_new(g_str_hash, g_str_equal);
+    g_queue_init(&scheduler->urgent);
+    g_queue_init(&scheduler->idle);
+    g_queue_init(&scheduler->requests);
+    scheduler->us_per_property = FIRST_US_PER_PROPERTY;
+    scheduler->credit_us = CREDIT_US;
+    scheduler->credited_at = scheduler->progress = g_get_monotonic_time();
+    scheduler->timer = g_source_new(&timer_funcs, sizeof(GSource));
+    g_source_set_callback(scheduler->timer, timer_fired, scheduler, NULL);
+    g_source_attach(scheduler->timer, g_main_context_get_thread_default());
+    return scheduler;
+}
+
+void live_scheduler_set_link(LiveScheduler *scheduler, LiveLink *link)
+{
+    scheduler->link = link;
+    scheduler_plan(scheduler, 0);
+}
+
+void live_scheduler_free(LiveScheduler *scheduler)
+{
+    g_autoptr(GError) error = g_error_new(OBJMODEL_ERROR, OBJMODEL_ERROR_UNAVAILABLE, "the mount is ending");
+    Request *request;
+
+    scheduler_fail(scheduler, error);
+    while ((request = g_queue_pop_head(&scheduler->requests)) != NULL) {
+        request_free(request);
+    }
+    g_source_destroy(scheduler->timer);
+    g_source_unref(scheduler->timer);
+    g_hash_table_unref(scheduler->entries);
+    g_free(scheduler);
+}
+
+gint64 live_scheduler_progress(LiveScheduler *scheduler)
+{
+    return __atomic_load_n(&scheduler->progress, __ATOMIC_RELAXED);
+}
