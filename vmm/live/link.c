@@ -542,6 +542,11 @@ const char *live_link_private_id(const LiveLink *link)
     return link->own != NULL && link->state == LIVE_LINK_UP ? link->own_id : NULL;
 }
 
+gint64 live_link_main_ns(const LiveLink *link)
+{
+    return live_process_main_ns(&link->process);
+}
+
 guint64 live_link_received(const LiveLink *link)
 {
     return link->received + (link->own != NULL ? qmp_peer_received(link->own) : 0) +

@@ -46,6 +46,9 @@ const char *live_link_private_id(const LiveLink *link);
 /* Bytes received so far, over all connections: a sign of progress. */
 guint64 live_link_received(const LiveLink *link);
 
+/* CPU time that the target's main loop has used so far; -1: it cannot be seen from here. */
+gint64 live_link_main_ns(const LiveLink *link);
+
 /* Sends a request as soon as it is UP: taken again at once where it is RELEASED; fails at once (later, in the
  * callback) with OBJMODEL_ERROR_UNAVAILABLE where it is AWAY, and likewise where the connection goes meanwhile. Errors
  * of QMP_ERROR are the target's. See qmp_peer_send(). */

@@ -18,6 +18,8 @@
 #define USE_US (10 * G_USEC_PER_SEC)
 /* Structure is looked at no more often than this, whatever the ttl. */
 #define SWEEP_MIN_US (G_USEC_PER_SEC / 2)
+/* Where devices and objects come and go is looked at each time, everything else every so many times. */
+#define WHOLE_SWEEP_EVERY 5
 /* Where links have to be asked for one by one, they are so many ttl old at most. */
 #define LINK_TTLS 10
 /* An object with more properties is listed, not read, to see its structure. */
@@ -48,6 +50,7 @@ typedef struct LiveSource {
     GSource *sweeper;
     gboolean sweeping;
     gint64 swept_at;
+    guint sweeps;
 
     gint64 used_at; /* atomic */
     gint idle;      /* atomic: nobody used it, so nothing is kept current */
@@ -64,8 +67,9 @@ typedef struct Fetch {
     char *path, *property;
     SourceScope scope;
     gboolean urgent;
-    gboolean structure; /* of the whole tree, for nobody in particular */
-    SourceDone done;    /* or NULL */
+    gboolean structure;  /* of the whole tree, for nobody in particular */
+    gboolean containers; /* only of what devices and objects are put into, and of what is new there */
+    SourceDone done;     /* or NULL */
     void *opaque;
     gint64 since; /* what is older is not current */
     guint pending;
@@ -144,15 +148,20 @@ static gboolean missing_of_object(const LiveSource *live, const LiveObject *obje
     return FALSE;
 }
 
-/* An object and what is below: all of it, or only what is new. */
+/* Whether other objects are put into it while a machine runs. */
+static gboolean is_container(const LiveObject *object)
+{
+    return g_str_equal(object->type, "container") || object->parent == NULL || object->parent->parent == NULL;
+}
+
+/* What is below an object: all of it, or only what is new. */
 static gboolean missing_below(const LiveSource *live, const LiveObject *object, const Fetch *fetch, MissingFunc *found,
                               void *opaque)
 {
-    gboolean all = fetch->structure || fetch->scope == SOURCE_SUBTREE;
-
     for (guint i = 0; i < object->children->len; i++) {
         const LiveObject *child = g_ptr_array_index(object->children, i);
-        gboolean values = fetch->scope == SOURCE_SUBTREE && !fetch->structure;
+        gboolean values = fetch->scope == SOURCE_SUBTREE;
+        gboolean all = values || (fetch->structure && (!fetch->containers || is_container(child)));
 
         if ((all || child->named_at == 0 || child->properties->len == 0) &&
             missing_of_object(live, child, values, fetch->structure, all ? fetch->since : 1, fetch->urgent, found,
@@ -498,6 +507,7 @@ static void sweep_begin(LiveSource *live)
     live->swept_at = g_get_monotonic_time();
     fetch = fetch_new(live, view_name(VIEW_QOM), NULL, SOURCE_NODE);
     fetch->structure = TRUE;
+    fetch->containers = live->has_started && ++live->sweeps % WHOLE_SWEEP_EVERY != 0;
     fetch->urgent = !live->has_started;
     fetch->done = swept;
     fetch->opaque = live;

@@ -2,10 +2,12 @@
 /* See process.h. Any thread. */
 #include "vmm/live/process.h"
 
+#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 /* /proc/PID/stat: "PID (NAME) STATE ...", the start is field 22. The name may hold anything, ')' too. */
 static gboolean read_stat(gint64 pid, LiveProcess *process)
@@ -60,4 +62,31 @@ gboolean live_process_is_same(const LiveProcess *a, const LiveProcess *b)
 {
     return is_qemu(a) && is_qemu(b) && a->pid == b->pid && a->start == b->start && a->device == b->device &&
            a->socket == b->socket;
+}
+
+gint64 live_process_main_ns(const LiveProcess *process)
+{
+    g_autofree char *path = NULL;
+    char text[64];
+    gint64 ns;
+    gssize length;
+    int fd;
+
+    if (!is_qemu(process)) {
+        return -1;
+    }
+    path =
+        g_strdup_printf("/proc/%" G_GINT64_FORMAT "/task/%" G_GINT64_FORMAT "/schedstat", process->pid, process->pid);
+    fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0) {
+        return -1;
+    }
+    length = read(fd, text, sizeof text - 1);
+    close(fd);
+    if (length <= 0) {
+        return -1;
+    }
+    text[length] = '\0';
+    ns = g_ascii_strtoll(text, NULL, 10);
+    return ns > 0 ? ns : -1;
 }

@@ -16,3 +16,5 @@ typedef struct LiveProcess {
 LiveProcess live_process_of(int fd, const char *path);
 /* Whether both are known, and the same QEMU. */
 gboolean live_process_is_same(const LiveProcess *a, const LiveProcess *b);
+/* CPU time that its main thread, which runs a QEMU's main loop, has used; -1: not known. */
+gint64 live_process_main_ns(const LiveProcess *process);

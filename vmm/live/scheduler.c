@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * See scheduler.h. The time that a request takes of the target's main loop is what passed until its reply, less what
- * QEMU needs to read the request byte by byte in another thread. What was used is paid for out of a credit that
+ * See scheduler.h. What a request takes of the target's main loop is what the kernel says that its thread used; where
+ * that cannot be seen, what passed until the reply, less what QEMU needs to read the request byte by byte in another
+ * thread. What was used is paid for out of a credit that
  * grows with the share allowed; a little of it may be saved up, so that single requests never wait.
  */
 #include "vmm/live/scheduler.h"
@@ -17,10 +18,12 @@
 /* A request asks for no more properties than these, or one object. */
 #define BATCH_PROPERTIES 400
 /* What a property costs, until it was measured; and a request itself. */
-#define FIRST_US_PER_PROPERTY 10.0
+#define FIRST_US_PER_PROPERTY 8.0
 #define REQUEST_US 80.0
 /* So much main-loop time may be saved up. */
 #define CREDIT_US 20000.0
+/* Of the share, what may be used for what nobody waits for. */
+#define IDLE_SHARE 0.4
 /* Requests under way at once, where they are small: QEMU reads one while it executes another. */
 #define WINDOW 8
 #define SMALL_COST 10
@@ -43,17 +46,20 @@ typedef struct Request {
     guint cost;
     gint64 sent_at;
     gboolean measured; /* the link was up */
+    gboolean urgent;
 } Request;
 
 struct LiveScheduler {
     LiveSchedulerOptions options;
     LiveLink *link;
-    GQueue urgent, idle; /* of Entry: to be sent */
-    GHashTable *entries; /* by id: queued, or sent where merging goes so far */
-    GQueue requests;     /* under way, in order */
-    GSource *timer;      /* sends what had to wait, looks after the deadline */
-    double credit_us;    /* may be negative */
+    GQueue urgent, idle;   /* of Entry: to be sent */
+    GHashTable *entries;   /* by id: queued, or sent where merging goes so far */
+    GQueue requests;       /* under way, in order */
+    GSource *timer;        /* sends what had to wait, looks after the deadline */
+    double credit_us;      /* may be negative */
+    double idle_credit_us; /* the same for what nobody waits for */
     gint64 credited_at;
+    gint64 main_ns; /* of the target's main loop, when last looked at */
     double us_per_property;
     gint64 last_answer; /* that one came, or was begun to wait for */
     gint64 progress;    /* atomic */
@@ -150,19 +156,25 @@ void live_scheduler_want(LiveScheduler *scheduler, const LiveWant *want, LiveWan
 
 static void credit_update(LiveScheduler *scheduler, gint64 now)
 {
-    scheduler->credit_us += (double)(now - scheduler->credited_at) * scheduler->options.duty;
-    scheduler->credit_us = MIN(scheduler->credit_us, CREDIT_US);
+    double more = (double)(now - scheduler->credited_at) * scheduler->options.duty;
+
+    scheduler->credit_us = MIN(scheduler->credit_us + more, CREDIT_US);
+    scheduler->idle_credit_us = MIN(scheduler->idle_credit_us + more * IDLE_SHARE, CREDIT_US * IDLE_SHARE);
     scheduler->credited_at = now;
 }
 
 /* How long to wait until something may be sent; 0: now. */
 static gint64 credit_delay(LiveScheduler *scheduler, gint64 now)
 {
+    gboolean urgent = !g_queue_is_empty(&scheduler->urgent);
+    double missing;
+
     credit_update(scheduler, now);
-    if (scheduler->options.duty >= 1 || scheduler->credit_us > 0) {
-        return 0;
+    missing = -scheduler->credit_us;
+    if (!urgent) {
+        missing = MAX(missing, -scheduler->idle_credit_us / IDLE_SHARE);
     }
-    return (gint64)(-scheduler->credit_us / scheduler->options.duty) + 1;
+    return scheduler->options.duty >= 1 || missing < 0 ? 0 : (gint64)(missing / scheduler->options.duty) + 1;
 }
 
 static guint batch_cost(const LiveScheduler *scheduler)
@@ -170,25 +182,46 @@ static guint batch_cost(const LiveScheduler *scheduler)
     return (guint)CLAMP(STRETCH_US / scheduler->us_per_property, 1, BATCH_PROPERTIES);
 }
 
-/* What the request took of the main loop, as far as it can be told from here. */
-static void request_pay(LiveScheduler *scheduler, const Request *request, gint64 now)
+/* Microseconds of the target's main loop since this was asked last, as it says itself; negative: unknown. */
+static double main_us(LiveScheduler *scheduler)
 {
-    double reading = (double)request->bytes * READ_US_PER_BYTE;
+    gint64 now = live_link_main_ns(scheduler->link), before = scheduler->main_ns;
+
+    scheduler->main_ns = now;
+    return now >= 0 && before >= 0 ? (double)(now - before) / 1000 : -1;
+}
+
+/* What the request took of the main loop. Where its thread cannot be seen: what passed until the reply, less the
+ * reading of the request, and no more than a busy machine would make of it. */
+static double request_took(LiveScheduler *scheduler, const Request *request, gint64 now)
+{
     double guess = REQUEST_US + request->cost * scheduler->us_per_property;
-    double took = (double)(now - MAX(request->sent_at, scheduler->last_answer)) - reading;
+    double passed =
+        (double)(now - MAX(request->sent_at, scheduler->last_answer)) - (double)request->bytes * READ_US_PER_BYTE;
+    double used = main_us(scheduler);
 
     if (!request->measured) {
-        took = guess;
+        return guess;
     }
-    took = MAX(took, 0.25 * guess);
+    if (used >= 0) {
+        return MIN(used, MAX(passed, guess));
+    }
+    return request->cost <= SMALL_COST ? guess : CLAMP(passed, guess / 4, guess * 4);
+}
+
+static void request_pay(LiveScheduler *scheduler, const Request *request, gint64 now)
+{
+    double took = request_took(scheduler, request, now);
+
     credit_update(scheduler, now);
     scheduler->credit_us -= took;
+    if (!request->urgent) {
+        scheduler->idle_credit_us -= took;
+    }
     if (request->measured && request->cost > SMALL_COST) {
-        double each = took / request->cost;
+        double each = MIN(took / request->cost, 4 * scheduler->us_per_property);
 
-        /* Another client's slow command is no measure of ours. */
-        each = MIN(each, 4 * scheduler->us_per_property);
-        scheduler->us_per_property = CLAMP(0.75 * scheduler->us_per_property + 0.25 * each, 0.5, 5000.0);
+        scheduler->us_per_property = CLAMP(0.75 * scheduler->us_per_property + 0.25 * each, 0.5, 100.0);
     }
 }
 
@@ -219,6 +252,7 @@ static Request *request_take(LiveScheduler *scheduler)
     }
     request = g_new0(Request, 1);
     request->scheduler = scheduler;
+    request->urgent = first->want.urgent;
     request->entries = g_ptr_array_new();
     do {
         Entry *entry = g_queue_pop_head(queue);
@@ -358,6 +392,7 @@ static void request_send(LiveScheduler *scheduler, Request *request)
     if (g_queue_is_empty(&scheduler->requests)) {
         scheduler->last_answer = now;
         scheduler->received = live_link_received(scheduler->link);
+        main_us(scheduler); /* what it did meanwhile was not for us */
     }
     g_queue_push_tail(&scheduler->requests, request);
     live_link_send(scheduler->link, command, (JsonSlice){arguments->len > 0 ? arguments->str : NULL, arguments->len},
@@ -497,6 +532,7 @@ LiveScheduler *live_scheduler_new(const LiveSchedulerOptions *options)
     g_queue_init(&scheduler->requests);
     scheduler->us_per_property = FIRST_US_PER_PROPERTY;
     scheduler->credit_us = CREDIT_US;
+    scheduler->idle_credit_us = CREDIT_US * IDLE_SHARE;
     scheduler->credited_at = scheduler->progress = g_get_monotonic_time();
     scheduler->timer = g_source_new(&timer_funcs, sizeof(GSource));
     g_source_set_callback(scheduler->timer, timer_fired, scheduler, NULL);
