@@ -43,8 +43,9 @@ void qmp_call_hand_over(QmpCall *call, void (*handler)(QmpCall *call, const void
 /* ---- commands and events ---- */
 
 typedef enum QmpCommandFlags {
-    QMP_COMMAND_OOB = 1 << 0,       /* may be executed out of band */
-    QMP_COMMAND_OPEN_ARGS = 1 << 1, /* takes arguments beside those of the table */
+    QMP_COMMAND_OOB = 1 << 0,        /* may be executed out of band */
+    QMP_COMMAND_OPEN_ARGS = 1 << 1,  /* takes arguments beside those of the table */
+    QMP_COMMAND_DEPRECATED = 1 << 2, /* the schema says that clients should not use it any more */
 } QmpCommandFlags;
 
 typedef struct QmpCommand {

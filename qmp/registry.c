@@ -218,9 +218,9 @@ static gpointer make_schema(gpointer data)
     for (guint i = 0; i < registry->entries->len; i++) {
         const QmpCommand *command = qmp_registry_nth(registry, i);
 
-        schema_writer_command(writer, command->name, command_arg_type(command, made),
-                              command->ret != NULL ? command->ret : &qmp_empty,
-                              !registry->no_oob && command->flags & QMP_COMMAND_OOB);
+        schema_writer_command(
+            writer, command->name, command_arg_type(command, made), command->ret != NULL ? command->ret : &qmp_empty,
+            !registry->no_oob && command->flags & QMP_COMMAND_OOB, (command->flags & QMP_COMMAND_DEPRECATED) != 0);
     }
     for (guint i = 0; i < registry->events->len; i++) {
         const QmpEvent *event = g_ptr_array_index(registry->events, i);

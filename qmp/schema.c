@@ -197,12 +197,13 @@ static void writer_type(SchemaWriter *writer, const QmpType *type)
 }
 
 void schema_writer_command(SchemaWriter *writer, const char *name, const QmpType *arguments, const QmpType *ret,
-                           gboolean allow_oob)
+                           gboolean allow_oob, gboolean deprecated)
 {
     writer_begin(writer, "command", name);
     writer_string(writer, "arg-type", writer_name(writer, arguments));
     writer_string(writer, "ret-type", writer_name(writer, ret));
-    g_string_append(writer->out, allow_oob ? ",\"allow-oob\":true}" : "}");
+    g_string_append(writer->out, allow_oob ? ",\"allow-oob\":true" : "");
+    g_string_append(writer->out, deprecated ? ",\"features\":[\"deprecated\"]}" : "}");
 }
 
 void schema_writer_event(SchemaWriter *writer, const char *name, const QmpType *data)

@@ -58,7 +58,7 @@ void schema_writer_free(SchemaWriter *writer);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(SchemaWriter, schema_writer_free)
 
 void schema_writer_command(SchemaWriter *writer, const char *name, const QmpType *arguments, const QmpType *ret,
-                           gboolean allow_oob);
+                           gboolean allow_oob, gboolean deprecated);
 /* data NULL: none. */
 void schema_writer_event(SchemaWriter *writer, const char *name, const QmpType *data);
 /* What query-qmp-schema returns: what was collected and all types that it refers to. */

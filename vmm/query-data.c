@@ -171,6 +171,8 @@ static void add_command(QueryData *data, const char *name, JsonSlice text)
     CommandData *command = g_new0(CommandData, 1);
     Query query = {.command = name, .answer = answer_constant};
 
+    if (json_member(text, "deprecated").length)
+        query.flags = QMP_COMMAND_DEPRECATED;
     command->returns = make_type(data, json_member(text, "returns"));
     command->value = json_member(text, "value");
     command->error = json_member(text, "error");

@@ -6,7 +6,7 @@
  *     "types":    names for types that stand in several places
  *     "commands": "query-NAME": {"returns": TYPE, and for a constant one "value": ..., or
  *                                "error": {"class": ..., "desc": ...}}; with "chosen": true the value is a list that
- *                                an argument chooses from (query-options.c)
+ *                                an argument chooses from (query-options.c); "deprecated": true where QEMU says so
  *
  * A TYPE is "str", "int", "bool", "number", "any" or "null"; a name of "types"; [TYPE], a list; {"enum": [VALUE,...]};
  * {"alternate": [TYPE,...]}; or {"members": {NAME: TYPE,...}, "tag": NAME, "variants": {VALUE: TYPE,...}}, an object,

@@ -29,6 +29,7 @@ OURS = {
     'qom-list-get/ret[]/type': 'of the form for one object',
     'qom-list-get/ret[]/value': 'of the form for one object',
     'object-add/arg:memory-backend-ram/size': 'a property; that it is needed is checked when the object is complete',
+    'device_add/features': "about QEMU's command line",
     'object-add/arg/qom-type=qmp-fault': 'faults on request',
     'object-add/arg/qom-type=io-load': 'load of a disk, as a guest would make it',
     'object-add/arg:rng-random/opened': 'QEMU ignores it',
@@ -43,6 +44,7 @@ NEWER = (
 
 # What else is not the same in QEMU 7.2 and in 11.1, whose schema ours follows.
 OLDER = {
+    'BLOCK_IO_ERROR/arg/qom-path': 'came later',
     'object-add/arg:secret/loaded': 'in 7.2 alone',
     'query-cpus-fast/ret[]/qom-type': 'came later',
     'query-status/ret/singlestep': 'in 7.2 alone',
@@ -159,6 +161,8 @@ class Comparison:
 
     def entry(self, name):
         a, b = self.ours.entries[name], self.theirs.entries[name]
+        if not self.is_older and a.get('features', []) != b.get('features', []):
+            self.differ(f'{name}/features', f'features {a.get("features")} here, {b.get("features")} there')
         if a.get('allow-oob', False) != b.get('allow-oob', False):
             self.differ(name, 'out of band only on one side')
         self.type(f'{name}/arg', a['arg-type'], b['arg-type'])
