@@ -52,6 +52,8 @@ COMMANDS = [
     ('device_add', {'driver': 'virtio-rng-pci', 'id': 'rng7', 'rng': 'source7'}),
     ('device_del', {'id': 'rng7'}),
     ('object-del', {'id': 'source7'}),
+    ('blockdev-add', {'driver': 'null-co', 'node-name': 'node7'}),
+    ('blockdev-del', {'node-name': 'node7'}),
     ('stop', {}),
     ('cont', {}),
     ('system_reset', {}),
