@@ -2,7 +2,7 @@
 """All measurements, in one run: called by run.sh, which builds.
 
 Parts: limit (limit.sh: against a bare FUSE program), tree (experiment 1), cpus (2), blocks (3: what a query costs), loss
-(3: guest I/O under polling). Each says beside its table what it compares."""
+(3: guest I/O under polling), live (a running QEMU, mounted). Each says beside its table what it compares."""
 
 import argparse
 import datetime
@@ -17,11 +17,12 @@ from pathlib import Path
 import blocks
 import cpus
 import goals
+import live
 import plots
 import tree
 from lab import SOURCE, Lab, LabError, find_qemus
 
-PARTS = ("limit", "tree", "cpus", "blocks", "loss")
+PARTS = ("limit", "tree", "cpus", "blocks", "loss", "live")
 
 
 class Report:
@@ -124,9 +125,17 @@ def measure(report, lab, qemus, parts, quick):
             sections.append(measured)
         plots.disks(report.folder, sections)
         report.goals += goals.from_blocks(sections, newest) if newest else []
+    if "loss" in parts:
+        note("I/O of the model under polling")
+        section = report.add(blocks.measure_model_loss(lab, quick))
+        report.goals += goals.from_loss(section)
     if "loss" in parts and newest:
-        note("I/O under polling")
+        note("QEMU's I/O under polling")
         report.add(blocks.measure_qemu_loss(lab, newest, main_loop_ns(sections, newest), quick))
+    if "live" in parts and newest and newest.has_bulk:
+        note("a running QEMU, mounted")
+        sections = [report.add(section) for section in live.measure(lab, newest, quick)]
+        report.goals += [goals.goal(*entry) for entry in live.figures(sections)]
 
 
 def main():

@@ -1,0 +1,152 @@
+# SPDX-License-Identifier: MIT
+"""A running QEMU, mounted: what a crawl of its tree costs us, what it costs the VM, and that a hundred readers cost the VM no
+more than one."""
+
+import subprocess
+import time
+
+import blocks
+from results import Section, figure, median, time_text
+
+CPUS = 64
+CRAWL_TTL, CRAWL_SECONDS = 0.5, 4
+STRETCH_GOAL_MS = 5
+READERS = (1, 10, 100)
+READ_RATE = 2  # of each reader, a second: as in 2016
+TTL = 1
+# The main loop's time for a hundred readers against that for one: the same, but for the noise.
+READERS_GOAL = 1.2
+GOAL_LS, GOAL_FILES = 0.3, 0.6
+
+
+def main_loop_cpu(server):
+    """Nanoseconds that the main loop of a QEMU has had."""
+    with open(f"/proc/{server.pid}/task/{server.pid}/schedstat", encoding="ascii") as file:
+        return int(file.read().split()[0])
+
+
+def crawl(command):
+    began = time.monotonic()
+    subprocess.run(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, check=False, timeout=300)
+    return (time.monotonic() - began) * 1e9
+
+
+def measure_own(lab, qemu, quick):
+    """Our own time for two crawls. All is fetched before, and stays valid; the kernel knows none of it."""
+    kinds = {"ls -lR": ["ls", "-lR"], "every property file": ["grep", "-rsc", "."]}
+    times = {kind: [] for kind in kinds}
+    fetches = []
+    target = lab.qemu(qemu)
+    for kind, command in kinds.items():
+        for _ in range(2 if quick else 7):
+            mount = lab.qomfs(target.socket, "-o", "ttl=3600,hide_tree")
+            began = time.monotonic()
+            with open(mount.path("qom", ".tree.json"), "rb") as file:
+                file.read()
+            fetches.append((time.monotonic() - began) * 1e9)
+            times[kind].append(crawl([*command, mount.path("qom")]))
+            lab.end(mount)
+    lab.end(target)
+    section = Section(
+        f"A live {qemu.name}, mounted: our own time for a crawl, on top of the fetch",
+        "the tools' time too; everything is fetched before by one read of .tree.json, whose time is shown. QEMU's own qom-fuse "
+        "took 18 s (ls -lR) and 44 s (all files) of such a machine")
+    for kind, measured in [*times.items(), ("the fetch", fetches)]:
+        shown = figure(measured)
+        section.rows.append({"name": kind, "server": "qomfs, live", "time": shown,
+                             "text": f"{kind:24s} {shown['rounds']:3d} rounds   {time_text(shown['min'])} at least, "
+                                     f"{time_text(shown['median'])} median"})
+    return section
+
+
+def measure_stretch(lab, qemu, quick):
+    """How long a request of a disk on QEMU's main loop waits at most, while its whole tree is fetched again and again."""
+    server, io = blocks.qemu_with_export(lab, qemu, False, 1, "-smp", str(CPUS))
+    mount = lab.qomfs(server.socket, "-o", f"ttl={CRAWL_TTL}")
+    pin_others(mount)
+    with open(mount.path("qom", ".tree.json"), "rb") as file:
+        file.read()
+    groups = lab.measure(
+        "loss-bench", f"--window={CRAWL_SECONDS}", f"--rounds={2 if quick else 8}", "--poller-cpu=1", io,
+        blocks.group("idle", server.pid, 1 / CRAWL_TTL, 1, "idle"),
+        blocks.group("while the tree is crawled", server.pid, 1 / CRAWL_TTL, 1, "file", mount.path("qom", ".tree.json")),
+        cpu=blocks.CPU_OF_CLIENT)
+    lab.end(mount, server)
+    section = Section(
+        f"A live {qemu.name} with {CPUS} CPUs: the longest request of a disk on its main loop",
+        f"reads of 4 KiB of an NBD export, one at a time; windows of {CRAWL_SECONDS} s, in which nobody reads the mount, or "
+        "somebody reads the whole tree all the time. The median over the windows of the longest: what a crawl causes is in "
+        "each of them, what else the machine does is not")
+    for row in groups:
+        section.rows.append({"name": row["name"], "server": qemu.name, "longest": figure(row["longest"]),
+                             "text": f"{row['name']:30s} {len(row['longest']):3d} windows   longest request "
+                                     f"{time_text(median(row['longest']))} (at least {time_text(min(row['longest']))}, at most "
+                                     f"{time_text(max(row['longest']))})"})
+    return section
+
+
+def pin_others(mount):
+    """All of ours where QEMU's main loop is not."""
+    mount.pin(lambda name, first: 1)
+
+
+def measure_readers(lab, qemu, quick):
+    """Many readers of the mount of a QEMU: its main loop's time, and the I/O that it loses."""
+    section = Section(
+        f"A live {qemu.name}, {blocks.POLLED_DISKS} disks, read through the mount every {1 / READ_RATE:g} s by each reader",
+        f"values are fetched once in {TTL} s (ttl) however many read them. Beside readers of a plain file of the same length, "
+        "who cost the machine as much; the measured disk is on the main loop, which has a CPU for itself")
+    server, io = blocks.qemu_with_export(lab, qemu, False, blocks.POLLED_DISKS)
+    mount = lab.qomfs(server.socket, "-o", f"ttl={TTL}")
+    pin_others(mount)
+    path = mount.path("blockstats", ".tree.json")
+    with open(path, "rb") as file:
+        plain = lab.new_path("plain")
+        with open(plain, "wb") as copy:
+            copy.write(file.read())
+    groups = [blocks.group("idle", server.pid, READ_RATE, 1, "idle")]
+    for readers in READERS:
+        groups += [blocks.group(f"{readers} readers of a plain file", server.pid, READ_RATE, readers, "file", plain),
+                   blocks.group(f"{readers} readers of the mount", server.pid, READ_RATE, readers, "file", path)]
+    lines = lab.measure("loss-bench", f"--window={2 * TTL}", f"--rounds={2 if quick else 10}", "--poller-cpu=1", io, *groups,
+                        cpu=blocks.CPU_OF_CLIENT, timeout=600)
+    for row in blocks.loss_rows(lines):
+        if row["name"] != "idle":
+            section.rows.append({**row, "server": qemu.name, "text": blocks.loss_text(qemu.name, row)})
+    for readers in READERS:
+        section.rows.append(main_loop_row(server, path, readers, quick))
+        section.rows[-1]["server"] = qemu.name
+    lab.end(mount, server)
+    section.notes.append(blocks.OF_2016)
+    return section
+
+
+def main_loop_row(server, path, readers, quick):
+    """What its main loop does in some seconds with so many readers, and no I/O."""
+    seconds = 3 if quick else 10
+    script = f"end=$(($(date +%s) + {seconds})); while [ $(date +%s) -lt $end ]; do cat '{path}' >/dev/null; sleep 0.5; done"
+    before = main_loop_cpu(server)
+    running = [subprocess.Popen(["sh", "-c", script]) for _ in range(readers)]
+    for process in running:
+        process.wait()
+    spent = (main_loop_cpu(server) - before) / seconds
+    return {"name": f"main loop, {readers} readers", "per-second": spent,
+            "text": f"{readers:3d} readers and no I/O: the main loop works {time_text(spent)} a second"}
+
+
+def measure(lab, qemu, quick):
+    return [measure_own(lab, qemu, quick), measure_stretch(lab, qemu, quick), measure_readers(lab, qemu, quick)]
+
+
+def figures(sections):
+    """What the goals are about: (what, value, bound, unit)."""
+    own, stretch, readers = sections
+    for row, bound in zip(own.rows, (GOAL_LS, GOAL_FILES)):
+        yield f"live, {row['name']}: our own time", row["time"]["median"] / 1e9, bound, "s"
+    crawled = next(row for row in stretch.rows if row["name"] != "idle")
+    yield (f"live, {CPUS} CPUs: the longest stretch of the main loop that a crawl causes", crawled["longest"]["median"] / 1e6,
+           STRETCH_GOAL_MS, "ms")
+    per_second = {row["name"]: row["per-second"] for row in readers.rows if row["name"].startswith("main loop")}
+    one = per_second["main loop, 1 readers"]
+    yield (f"live: the main loop's time for {READERS[-1]} pollers against that for one",
+           per_second[f"main loop, {READERS[-1]} readers"] / max(one, 1), READERS_GOAL, "times")
