@@ -14,7 +14,7 @@ RATES = (2, 20, 100)
 MEASURED_MIB = 64
 DISKS_A_BUS = 250
 CPU_OF_CLIENT = 1  # who reads from the measured disk
-BATCHES_MAX = 4
+BATCHES_MAX = 3
 NOISE_WANTED = 1  # percent, where no loss is expected
 
 OF_2016 = ("in 2016, inside the function: 10 disks 19.4 -> 17.5 us, 500 disks 668 -> 557 us. Guest I/O lost, 500 disks polled "
@@ -62,21 +62,23 @@ def group(name, pid, rate, readers, *target):
     return ",".join([name, str(pid), str(rate), str(readers), *target])
 
 
-def loss_rows(groups, noise_of="idle"):
-    """The loss of each group against the windows with the pollers that ask nothing, from the medians; and its noise."""
+def half_width(values):
+    return (quantile(values, 0.75) - quantile(values, 0.25)) / 2
+
+
+def loss_rows(groups, idle="idle"):
+    """The loss of each group: each window against that of the same round with pollers that ask nothing, so that what is slow
+    for a while is so for both; the median over the rounds, and how far it is to be trusted."""
     by_name = {entry["name"]: entry for entry in groups}
-    idle = by_name[noise_of]["per-second"]
-    base = median(idle)
-    half = (quantile(idle, 0.75) - quantile(idle, 0.25)) / 2 / base * 100
     for entry in groups:
-        values = entry["per-second"]
-        spread = (quantile(values, 0.75) - quantile(values, 0.25)) / 2 / base * 100
-        # Of a median of n windows; 1.25 / 0.6745 of a normal spread's middle half.
-        noise = 1.86 * ((half ** 2 + spread ** 2) / len(values)) ** 0.5
+        losses = [(1 - mine / max(theirs, 1)) * 100
+                  for mine, theirs in zip(entry["per-second"], by_name[idle]["per-second"])]
         polls = entry["latencies"]
-        yield {"name": entry["name"], "per-second": median(values), "loss": (1 - median(values) / base) * 100,
-               "noise": noise, "windows": len(values), "longest": median(entry["longest"]),
-               "cpu": median(entry["cpu"]), "polls": len(polls), "latency": median(polls) if polls else None}
+        yield {"name": entry["name"], "per-second": median(entry["per-second"]), "loss": median(losses),
+               # The standard error of a median: 1.25 s / sqrt(n), with s from the middle half, which is 0.6745 s.
+               "noise": 1.86 * half_width(losses) / len(losses) ** 0.5, "windows": len(losses),
+               "longest": median(entry["longest"]), "cpu": median(entry["cpu"]), "polls": len(polls),
+               "latency": median(polls) if polls else None}
 
 
 def loss_text(server, row):
@@ -119,8 +121,8 @@ def cpu_of(is_main_loop, thread, iothread):
 
 def windows_for(rate, quick):
     """How long a window is, so that several polls are in it, and how many a batch has."""
-    length = {2: 1.5, 20: 0.6, 100: 0.5}[rate]
-    return (length, 3) if quick else (length, 8)
+    length, rounds = {2: (1.5, 6), 20: (0.3, 20), 100: (0.2, 25)}[rate]
+    return length, rounds // 3 if quick else rounds
 
 
 def measure_loss(lab, io, idle, polled, rate, iothread, stretch_ns, quick):
@@ -168,14 +170,12 @@ MODEL_GOAL, MODEL_GOAL_RATE = 1, 20
 
 
 def model_under_load(lab, iothread):
-    """The built-in VM with its disks, one of which reads 4 KiB at a time from a file; its threads have their CPUs."""
-    image = lab.new_path("raw")
-    with open(image, "wb") as file:
-        file.write(os.urandom(MEASURED_MIB << 20))
+    """The built-in VM with its disks, on one of which there is load; its threads have their CPUs."""
     vm = {**model(POLLED_DISKS), "iothreads": ["iothread0"]}
-    vm["disks"][0] = {"id": "disk0", "file": image, **({"iothread": "iothread0"} if iothread else {})}
-    vm["objects"] = [{"qom-type": "io-load", "id": "load0", "disk": "disk0", "pattern": "randread", "block-size": 4096}]
+    vm["disks"][0] |= {"iothread": "iothread0"} if iothread else {}
     server = lab.qomfs(vm)
+    with Qmp(server.socket) as qmp:
+        qmp.call("object-add", **{"qom-type": "io-load", "id": "load0", "disk": "disk0", "pattern": "randread"})
     loop = "iothread0" if iothread else "vm"
     server.pin(lambda name, first: 0 if name == loop else 1)
     return server, f"counter,{server.path('qom', 'objects', 'load0', 'operations')}"
@@ -185,9 +185,9 @@ def measure_model_loss(lab, quick):
     """The built-in VM, polled by QMP and by file."""
     section = Section(
         f"I/O lost while {POLLED_DISKS} disks are polled: the built-in VM",
-        "reads of 4 KiB of a file in the page cache, one at a time, that the VM's own disk makes (io-load): no guest, and no "
-        "process that the data goes to. The loop of the measured disk has a CPU for itself; pollers and all other threads "
-        "share the other one, on which also those threads are that read the file for the loop")
+        "reads of 4 KiB, one at a time, which io-load makes of one of the disks: no guest, and no process that the data goes to. "
+        "Like the others the disk holds nothing, so all that a request takes is time of the loop that serves it, and whatever "
+        "takes the loop away from it shows. That loop has a CPU for itself, pollers and all other threads share the other one")
     for iothread in (False, True):
         where = "an iothread" if iothread else "the main loop"
         server, io = model_under_load(lab, iothread)
