@@ -268,21 +268,65 @@ void block_reading_free(BlockReading *reading)
     g_free(reading);
 }
 
+/* Bytes that an object of all members may take, without the intervals and the closing bracket. */
+static gsize text_max(void)
+{
+    gsize max = 0;
+
+    for (guint i = 0; i < G_N_ELEMENTS(members); i++)
+        max += 1 + members[i].head.length + 20; /* a comma, the name, the digits of 2^64 - 1 */
+    return max;
+}
+
+static inline char *put(char *to, const char *text, gsize length)
+{
+    memcpy(to, text, length);
+    return to + length;
+}
+
+static inline char *put_uint(char *to, guint64 value)
+{
+    char digits[20];
+    guint at = sizeof digits;
+
+    do {
+        digits[--at] = (char)('0' + value % 10);
+        value /= 10;
+    } while (value > 0);
+    return put(to, digits + at, sizeof digits - at);
+}
+
+static inline char *put_bool(char *to, gboolean value)
+{
+    return value ? put(to, "true", 4) : put(to, "false", 5);
+}
+
+/* Hundreds of disks are polled many times a second: room for the whole text is made once, and it is written there. */
 static void append(const guint64 *counters, const BlockStats *stats, GString *out)
 {
+    gsize begin = out->len, max = text_max();
+    char *to;
+
+    g_string_set_size(out, begin + max);
+    to = out->str + begin;
     for (guint i = 0; i < G_N_ELEMENTS(members); i++) {
-        g_string_append_c(out, i ? ',' : '{');
-        g_string_append_len(out, members[i].head.text, (gssize)members[i].head.length);
-        if (members[i].counter >= 0)
-            json_append_uint(out, counters ? counters[members[i].counter] : 0);
-        else if (members[i].counter == TIMED_STATS && stats && stats->intervals)
+        *to++ = i ? ',' : '{';
+        to = put(to, members[i].head.text, members[i].head.length);
+        if (members[i].counter >= 0) {
+            to = put_uint(to, counters[members[i].counter]);
+        } else if (members[i].counter == TIMED_STATS && stats->intervals) {
+            g_string_set_size(out, (gsize)(to - out->str));
             block_intervals_append(stats->intervals, out);
-        else if (members[i].counter == TIMED_STATS)
-            g_string_append(out, "[]");
-        else
-            json_append_bool(
-                out, stats && (members[i].counter == ACCOUNT_INVALID ? stats->account_invalid : stats->account_failed));
+            begin = out->len;
+            g_string_set_size(out, begin + max);
+            to = out->str + begin;
+        } else if (members[i].counter == TIMED_STATS) {
+            to = put(to, "[]", 2);
+        } else {
+            to = put_bool(to, members[i].counter == ACCOUNT_INVALID ? stats->account_invalid : stats->account_failed);
+        }
     }
+    g_string_set_size(out, (gsize)(to - out->str));
 }
 
 void block_reading_append(const BlockReading *reading, gboolean idle, GString *out)
@@ -295,12 +339,33 @@ void block_reading_append(const BlockReading *reading, gboolean idle, GString *o
     g_string_append_c(out, '}');
 }
 
+/* What is shown of all nodes, which have nothing but a highest offset: the text before its number, and the text after
+ * it. */
+static GString *node_head, *node_tail;
+
+static gpointer node_text_make(gpointer unused G_GNUC_UNUSED)
+{
+    static const guint64 zeros[N_COUNTERS];
+    static const BlockStats no_stats;
+    GString *text = g_string_new(NULL);
+    const char *number;
+
+    append(zeros, &no_stats, text);
+    number = strstr(text->str, "\"wr_highest_offset\":") + strlen("\"wr_highest_offset\":");
+    node_head = g_string_new_len(text->str, number - text->str);
+    node_tail = g_string_new(number + 1); /* the 0 */
+    g_string_append_c(node_tail, '}');
+    g_string_free(text, TRUE);
+    return NULL;
+}
+
 void block_reading_append_node(const BlockReading *reading, guint64 before, guint64 kept, GString *out)
 {
-    guint64 counters[N_COUNTERS] = {0};
+    static GOnce once = G_ONCE_INIT;
     guint64 highest = reading->counters[WR_HIGHEST_OFFSET];
 
-    counters[WR_HIGHEST_OFFSET] = MAX(kept, highest ? highest + before : 0);
-    append(counters, NULL, out);
-    g_string_append_c(out, '}');
+    g_once(&once, node_text_make, NULL);
+    g_string_append_len(out, node_head->str, (gssize)node_head->len);
+    json_append_uint(out, MAX(kept, highest ? highest + before : 0));
+    g_string_append_len(out, node_tail->str, (gssize)node_tail->len);
 }
