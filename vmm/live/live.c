@@ -123,15 +123,12 @@ static gboolean missing_of_object(const LiveSource *live, const LiveObject *obje
 {
     gint64 links_since = since - LINK_TTLS * MAX(live->options.ttl_us, SWEEP_MIN_US);
 
-    if (reads_whole(live, object)) {
-        /* Of what is new it is not known how much it would be. */
-        gboolean read =
-            object->properties->len > 0 && (values || !cheap || object->properties->len <= READ_TO_LIST_MAX);
+    if (reads_whole(live, object) && (values || object->properties->len <= READ_TO_LIST_MAX || !cheap)) {
+        gint64 then = values || object->valued_at == 0 ? object->valued_at : object->named_at;
 
-        if ((values ? object->valued_at : object->named_at) >= since) {
-            return FALSE;
-        }
-        return want_object(object, read ? LIVE_OBJECT : LIVE_NAMES, NULL, urgent, found, opaque);
+        /* Of what is new it is not known how much it would be. */
+        return then < since &&
+               want_object(object, object->named_at > 0 ? LIVE_OBJECT : LIVE_NAMES, NULL, urgent, found, opaque);
     }
     if (object->named_at < since) { /* its values come after its names */
         return want_object(object, LIVE_NAMES, NULL, urgent, found, opaque);
