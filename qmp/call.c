@@ -32,6 +32,7 @@ struct QmpCall {
     char *memory; /* in which the message stands */
     JsonSlice message;
     void (*rest)(QmpCall *call, const void *args);
+    void (*resumed)(QmpCall *call, const void *args); /* what the monitor thread is to go on with; or NULL */
 
     /* The handler's, and of whomever it gave the call to; in the end the session's. */
     GString *reply;
@@ -236,10 +237,20 @@ QmpSession *qmp_call_session(QmpCall *call)
     return call->thread == g_thread_self() ? call->session : NULL;
 }
 
+void qmp_call_resume(QmpCall *call, void (*handler)(QmpCall *call, const void *args))
+{
+    call->resumed = handler;
+    mailbox_post(call);
+}
+
 QmpSession *qmp_call_deliver(QmpCall *call)
 {
     QmpSession *session = call->session;
 
+    if (session != NULL && call->resumed != NULL) {
+        g_steal_pointer (&call->resumed)(call, call->args);
+        return session;
+    }
     if (session != NULL) {
         qmp_session_reply(session, call, &call->fault, g_string_free_to_bytes(g_steal_pointer(&call->reply)));
     }

@@ -43,7 +43,8 @@ void qmp_call_execute(QmpCall *call, const QmpRegistry *commands, QmpRequest *re
 void qmp_call_execute_large(QmpCall *call, const QmpRegistry *commands, char *memory, JsonSlice message);
 /* The session that made it, for a handler that runs on its thread; else NULL. */
 QmpSession *qmp_call_session(QmpCall *call);
-/* Hands a call from the mailbox to its session, which is returned (NULL: it is gone), and frees it. */
+/* Hands a call from the mailbox to its session, which is returned (NULL: it is gone), and frees it; or goes on with
+ * it, see qmp_call_resume(). */
 QmpSession *qmp_call_deliver(QmpCall *call);
 /* The session goes away: the reply, when it comes, is thrown away. */
 void qmp_call_orphan(QmpCall *call);

@@ -40,6 +40,9 @@ void qmp_call_fail_new(QmpCall *call, GQuark domain, int code, const char *forma
  * from now on. */
 void qmp_call_hand_over(QmpCall *call, void (*handler)(QmpCall *call, const void *args));
 
+/* From any thread, for a call whose handler has not replied: the monitor thread goes on with it, by this function. */
+void qmp_call_resume(QmpCall *call, void (*handler)(QmpCall *call, const void *args));
+
 /* ---- commands and events ---- */
 
 typedef enum QmpCommandFlags {

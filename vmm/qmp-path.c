@@ -86,3 +86,57 @@ const Node *qmp_path_resolve(const Node *root, const char *path, GString *json_p
     }
     return node;
 }
+
+/* ---- in file names ---- */
+
+static void append_file_name(GString *file_path, const Node *node)
+{
+    g_string_append_c(file_path, '/');
+    g_string_append(file_path, node->name);
+}
+
+/* Appends the path from `from` to `wanted`; FALSE where that is not below it. */
+static gboolean locate(const Node *from, const Node *wanted, GString *file_path)
+{
+    ChildrenIter iter = children_iter(from->children, 0);
+    const Node *child;
+    gsize length = file_path->len;
+
+    if (from == wanted) {
+        return TRUE;
+    }
+    while ((child = children_next(&iter)) != NULL) {
+        append_file_name(file_path, child);
+        if (locate(child, wanted, file_path)) {
+            return TRUE;
+        }
+        g_string_truncate(file_path, length);
+    }
+    return FALSE;
+}
+
+gboolean qmp_path_locate(const Node *root, const char *path, GString *file_path)
+{
+    const Node *node = root, *child = root;
+    gsize start = file_path->len;
+
+    for (const char *at = path; path[0] == '/' && *at != '\0' && child != NULL;) {
+        gsize length = strcspn(at, "/");
+
+        child = length > 0 ? find_child(node, at, length) : node;
+        if (length > 0 && child != NULL) {
+            append_file_name(file_path, child);
+            node = child;
+        }
+        at += length + (at[length] == '/');
+    }
+    if (path[0] == '/' && child != NULL) {
+        return TRUE;
+    }
+    node = path_resolve(root, path, NULL);
+    if (node == NULL) {
+        return FALSE;
+    }
+    g_string_truncate(file_path, start);
+    return locate(root, node, file_path);
+}

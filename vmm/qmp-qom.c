@@ -12,6 +12,7 @@
 #include "objmodel/error.h"
 #include "objmodel/name.h"
 #include "vmm/qmp-context.h"
+#include "vmm/qmp-fetch.h"
 #include "vmm/qmp-path.h"
 
 /* ---- types ---- */
@@ -366,12 +367,24 @@ static void answer(QmpCall *call, const void *args, guint n_paths, void (*handle
     }
 }
 
-static void handle_list(QmpCall *call, const void *args)
+static Source *call_source(QmpCall *call)
+{
+    return ((const QmpContext *)qmp_call_context(call))->source;
+}
+
+static void answer_list(QmpCall *call, const void *args)
 {
     answer(call, args, 1, qom_list);
 }
 
-static void handle_get(QmpCall *call, const void *data)
+static void handle_list(QmpCall *call, const void *data)
+{
+    const PathArgs *args = data;
+
+    qmp_fetch_object(call, data, call_source(call), args->path, NULL, SOURCE_NODE, answer_list);
+}
+
+static void answer_get(QmpCall *call, const void *data)
 {
     const GetArgs *args = data;
 
@@ -383,16 +396,43 @@ static void handle_get(QmpCall *call, const void *data)
     }
 }
 
-static void handle_list_get(QmpCall *call, const void *data)
+static void handle_get(QmpCall *call, const void *data)
+{
+    const GetArgs *args = data;
+
+    qmp_fetch_object(call, data, call_source(call), args->path, args->property, SOURCE_PROPERTY, answer_get);
+}
+
+static void answer_list_get(QmpCall *call, const void *data)
 {
     const ListGetArgs *args = data;
 
     answer(call, data, args->paths != NULL ? g_strv_length(args->paths) : 1, qom_list_get);
 }
 
-static void handle_tree_get(QmpCall *call, const void *args)
+static void handle_list_get(QmpCall *call, const void *data)
+{
+    const ListGetArgs *args = data;
+
+    if (args->paths != NULL) {
+        qmp_fetch_objects(call, data, call_source(call), args->paths, answer_list_get);
+    } else if (args->path != NULL) {
+        qmp_fetch_object(call, data, call_source(call), args->path, NULL, SOURCE_NODE, answer_list_get);
+    } else {
+        answer_list_get(call, data);
+    }
+}
+
+static void answer_tree_get(QmpCall *call, const void *args)
 {
     answer(call, args, 1, qom_tree_get);
+}
+
+static void handle_tree_get(QmpCall *call, const void *data)
+{
+    const PathArgs *args = data;
+
+    qmp_fetch_object(call, data, call_source(call), args->path, NULL, SOURCE_SUBTREE, answer_tree_get);
 }
 
 /* ---- the table ---- */

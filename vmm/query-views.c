@@ -113,7 +113,11 @@ static gboolean query_cpu_definitions(const QueryInput *in, GString *out, GError
 }
 
 const Query queries_cpu[] = {
-    {.command = "query-cpu-definitions", .answer = query_cpu_definitions, .ret = &cpu_definition_list, .no_file = TRUE},
+    {.command = "query-cpu-definitions",
+     .answer = query_cpu_definitions,
+     .ret = &cpu_definition_list,
+     .no_file = TRUE,
+     .view = "cpu-definitions"},
     {0},
 };
 
@@ -379,6 +383,7 @@ const Query queries_block[] = {
      .args = block_stats_args,
      .args_size = sizeof(BlockStatsArgs),
      .ret = &block_stats_list,
+     .view = "blockstats",
      .no_file = TRUE},
     {0},
 };

@@ -4,6 +4,8 @@
 
 #include <string.h>
 
+#include "objmodel/name.h"
+#include "vmm/qmp-fetch.h"
 #include "vmm/query-data.h"
 
 /* ---- the tables that need a VM ---- */
@@ -27,14 +29,25 @@ typedef struct QueryCommand {
 
 struct QueryCommands {
     QmpContext *context;
-    GPtrArray *all; /* QueryCommand */
+    GPtrArray *all;  /* QueryCommand */
+    GPtrArray *made; /* Query: rows of our own */
 };
+
+static void made_free(gpointer data)
+{
+    Query *query = data;
+
+    g_free((char *)(guintptr)query->command);
+    g_free(query);
+}
 
 QueryCommands *query_commands_new(QmpContext *context)
 {
     QueryCommands *commands = g_new(QueryCommands, 1);
 
-    *commands = (QueryCommands){.context = context, .all = g_ptr_array_new_with_free_func(g_free)};
+    *commands = (QueryCommands){.context = context,
+                                .all = g_ptr_array_new_with_free_func(g_free),
+                                .made = g_ptr_array_new_with_free_func(made_free)};
     return commands;
 }
 
@@ -43,10 +56,12 @@ void query_commands_free(QueryCommands *commands)
     if (!commands)
         return;
     g_ptr_array_unref(commands->all);
+    g_ptr_array_unref(commands->made);
     g_free(commands);
 }
 
-static void answer_call(QmpCall *call, const void *args)
+/* What the source has is current. */
+static void answer_now(QmpCall *call, const void *args)
 {
     const QueryCommand *command = qmp_call_context(call);
     g_autoptr(Snapshot) snapshot = snapshots_current(command->context->source->snapshots);
@@ -57,6 +72,18 @@ static void answer_call(QmpCall *call, const void *args)
         qmp_call_return(call);
     else
         qmp_call_fail(call, error);
+}
+
+static void answer_call(QmpCall *call, const void *args)
+{
+    const QueryCommand *command = qmp_call_context(call);
+    const Query *query = command->query;
+    g_autofree char *file = query->view ? NULL : view_query_file_name(query->command);
+
+    if (query->view)
+        qmp_fetch_path(call, args, command->context->source, query->view, NULL, SOURCE_SUBTREE, answer_now);
+    else
+        qmp_fetch_path(call, args, command->context->source, view_name(VIEW_QUERY), file, SOURCE_PROPERTY, answer_now);
 }
 
 void query_commands_add(QueryCommands *commands, QmpRegistry *registry, const Query *query)
@@ -88,6 +115,55 @@ void query_commands_add_vm(QueryCommands *commands, QmpRegistry *registry)
     for (guint i = 0; i < G_N_ELEMENTS(vm_tables); i++)
         query_commands_add_table(commands, registry, vm_tables[i]);
     query_commands_add_table(commands, registry, queries_constant());
+}
+
+/* What the file of a query has. */
+static gboolean answer_file(const QueryInput *in, GString *out, GError **error)
+{
+    g_autofree char *name = view_query_file_name(in->query->command);
+    const Node *file = children_find(views_get(in->snapshot->root, VIEW_QUERY)->children, name);
+    g_autoptr(Node) sample = file ? node_sample(file) : NULL;
+    JsonSlice value = file ? node_slot_value(sample, 0) : (JsonSlice){0};
+    const char *reason = file ? node_slot_error(sample, 0) : "the target has no such query any more";
+
+    if (value.length == 0) {
+        g_set_error(error, QMP_ERROR, QMP_ERROR_GENERIC, "%s", reason ? reason : "the answer is not known");
+        return FALSE;
+    }
+    json_append_slice(out, value);
+    return TRUE;
+}
+
+/* "status.json" -> "query-status"; some are no query-*, and have all of their name. */
+static char *file_command(const char *file_name)
+{
+    g_autofree char *name = file_name_decode(file_name, NULL);
+
+    if (!name || !g_str_has_suffix(name, ".json"))
+        return NULL;
+    name[strlen(name) - strlen(".json")] = '\0';
+    return g_str_has_prefix(name, "x-") ? g_steal_pointer(&name) : g_strconcat("query-", name, NULL);
+}
+
+void query_commands_add_files(QueryCommands *commands, QmpRegistry *registry, const Node *folder)
+{
+    ChildrenIter iter = children_iter(folder->children, 0);
+    const Node *file;
+
+    while ((file = children_next(&iter))) {
+        char *name = file_command(file->name);
+        Query *query = name ? g_new0(Query, 1) : NULL;
+
+        if (!query || qmp_registry_find(registry, name, &(void *){NULL})) {
+            g_free(name);
+            g_free(query);
+            continue;
+        }
+        *query = (Query){.command = name, .answer = answer_file, .ret = query_data_type(name)};
+        query->ret = query->ret ? query->ret : &qmp_any;
+        g_ptr_array_add(commands->made, query);
+        query_commands_add(commands, registry, query);
+    }
 }
 
 /* ---- as files ---- */

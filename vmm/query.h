@@ -27,6 +27,7 @@ struct Query {
     const QmpType *ret; /* NULL: vmm/data/queries.json has it */
     QmpCommandFlags flags;
     gboolean no_file; /* a view of its own shows it */
+    const char *view; /* that one; NULL: query/ */
 };
 
 /* ---- the tables, which end with { 0 } ---- */
@@ -50,6 +51,9 @@ void query_commands_add(QueryCommands *commands, QmpRegistry *registry, const Qu
 void query_commands_add_table(QueryCommands *commands, QmpRegistry *registry, const Query *table);
 /* All tables that need a VM. */
 void query_commands_add_vm(QueryCommands *commands, QmpRegistry *registry);
+
+/* One for each file in query/, of a source that has no rows; its answer is that file's. */
+void query_commands_add_files(QueryCommands *commands, QmpRegistry *registry, const Node *folder);
 
 /* ---- as files ---- */
 
