@@ -28,7 +28,7 @@ static void changed(LiveLink *link, LiveLinkState state, gboolean new_process, c
     g_autoptr(QmpRegistry) registry = NULL;
     g_autoptr(GError) problem = NULL;
 
-    share_link_changed(serving->share, state, new_process);
+    (void)new_process;
     if (error != NULL) {
         fprintf(stderr, "%s\n", error->message);
     }
@@ -66,7 +66,7 @@ static gpointer live_thread(gpointer data)
     g_main_context_push_thread_default(serving->context);
     serving->link =
         live_link_new(&(LiveLinkOptions){.target = serving->target, .release_us = 300000}, &events, serving);
-    share_attach(serving->share, serving->link);
+    share_attach(serving->share, serving->context, serving->link);
     g_main_loop_run(serving->loop);
     g_main_context_pop_thread_default(serving->context);
     return NULL;

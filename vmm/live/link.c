@@ -39,6 +39,8 @@ typedef struct Request {
 struct LiveLink {
     LiveLinkEvents events;
     void *opaque;
+    LiveLinkWatch watch; /* or NULL */
+    void *watch_opaque;
     char *target;
     gint64 release_us;
 
@@ -110,6 +112,9 @@ static void request_fail(Request *request, const GError *cause)
 static void link_set_state(LiveLink *link, LiveLinkState state, gboolean new_process)
 {
     link->state = state;
+    if (link->watch != NULL) {
+        link->watch(link, state, new_process, link->watch_opaque);
+    }
     link->events.changed(link, state, new_process, link->error, link->opaque);
 }
 
@@ -554,6 +559,12 @@ guint64 live_link_received(const LiveLink *link)
 }
 
 /* ---- for sharing it ---- */
+
+void live_link_set_watch(LiveLink *link, LiveLinkWatch watch, void *opaque)
+{
+    link->watch = watch;
+    link->watch_opaque = opaque;
+}
 
 void live_link_hold(LiveLink *link, gboolean hold)
 {

@@ -59,6 +59,9 @@ void live_link_send(LiveLink *link, const char *command, JsonSlice arguments, Qm
 /* The same with descriptors (int), which are taken over; or NULL. */
 void live_link_send_with(LiveLink *link, const char *command, JsonSlice arguments, GArray *fds, QmpPeerReply reply,
                          void *opaque);
+/* Somebody else who is told of each change, before the owner; NULL: nobody. */
+typedef void (*LiveLinkWatch)(LiveLink *link, LiveLinkState state, gboolean new_process, void *opaque);
+void live_link_set_watch(LiveLink *link, LiveLinkWatch watch, void *opaque);
 /* While it is held, a socket is not released however idle; counted. */
 void live_link_hold(LiveLink *link, gboolean hold);
 /* The peer behind it, to make more private monitors with; NULL where it is not UP. It goes when the link does, or

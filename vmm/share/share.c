@@ -22,11 +22,11 @@ struct Share {
     Permits *permits;   /* constant */
     QmpCommand command; /* constant: what all commands of the target are, for the registry */
     Multiplexer *multiplexer;
-    GMainContext *context; /* the live thread's; constant once it is attached */
-    gint is_private;       /* atomic: whether new clients get a monitor of their own */
+    GMainContext *context; /* the live thread's; constant once it is attached, as the link is, which is that thread's */
+    LiveLink *link;
+    gint is_private; /* atomic: whether new clients get a monitor of their own */
 
     /* The live thread's. */
-    LiveLink *link;
     GPtrArray *clients; /* ShareClient */
     GPtrArray *makings; /* Making */
 };
@@ -244,19 +244,36 @@ void share_free(Share *share)
     g_free(share);
 }
 
-void share_attach(Share *share, LiveLink *link)
-{
-    share->context = g_main_context_ref_thread_default();
-    share->link = link;
-}
+/* ---- the link ---- */
 
-void share_link_changed(Share *share, LiveLinkState state, gboolean new_process)
+static void link_changed(LiveLink *link, LiveLinkState state, gboolean new_process, void *opaque)
 {
-    if (state != LIVE_LINK_UP) {
-        return;
+    Share *share = opaque;
+
+    if (state == LIVE_LINK_UP) {
+        g_atomic_int_set(&share->is_private, live_link_private_id(link) != NULL);
     }
-    g_atomic_int_set(&share->is_private, live_link_private_id(share->link) != NULL);
     if (new_process) {
         multiplexer_forget(share->multiplexer);
     }
+}
+
+static void run_attach(Message *message)
+{
+    Share *share = message->share;
+
+    live_link_set_watch(share->link, link_changed, share);
+    link_changed(share->link, live_link_state(share->link), FALSE, share);
+}
+
+void share_attach(Share *share, GMainContext *context, LiveLink *link)
+{
+    share->context = g_main_context_ref(context);
+    share->link = link;
+    share_post(share, (Message){.run = run_attach, .fd = -1});
+}
+
+gboolean share_permits(const Share *share, const char *command)
+{
+    return permits_has(share->permits, command);
 }

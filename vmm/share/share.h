@@ -3,8 +3,8 @@
  * --share: all of QMP of a running QEMU, for any number of clients. Where the target has private monitors each client
  * gets one (client.h), elsewhere all go through the one connection (multiplexer.h). docs/share.md says what users see.
  *
- * The hooks and the registry are for the QMP server, on its monitor thread; what says so is on the live thread, and
- * what they tell each other goes through that thread's GMainContext. Who is served how is decided as each connects.
+ * The hooks and the registry are for the QMP server, on its monitor thread; all work is done on the live thread, and
+ * what the two tell each other goes through that one's GMainContext. Who is served how is decided as each connects.
  */
 #pragma once
 
@@ -19,11 +19,11 @@ Share *share_new(const char *permitted);
 void share_free(Share *share);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(Share, share_free)
 
-/* On the live thread, before anything else: what is shared. */
-void share_attach(Share *share, LiveLink *link);
-/* On the live thread, for each change of the link's. */
-void share_link_changed(Share *share, LiveLinkState state, gboolean new_process);
+/* Before anything else: what is shared, and the context of its thread, the live thread. */
+void share_attach(Share *share, GMainContext *context, LiveLink *link);
 
+/* Whether the command is let through. Any thread. */
+gboolean share_permits(const Share *share, const char *command);
 /* The commands of the multiplexer: all that the target has; the owner may add some of its own. */
 QmpRegistry *share_registry(Share *share, const QmpVersion *version);
 /* For qmp_server_set_client_hooks(). */
