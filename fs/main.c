@@ -16,6 +16,7 @@
 #include "fs/socket-path.h"
 #include "objmodel/error.h"
 #include "vmm/companion.h"
+#include "vmm/live/live.h"
 #include "vmm/model.h"
 #include "vmm/open.h"
 
@@ -70,12 +71,17 @@ static gboolean mount_and_serve(Source *source, const Options *options, MountPoi
 }
 
 /* The companion socket, and the mount. */
-static gboolean serve(Source *source, const Options *options, MountPoint *mount_point, GError **error)
+static gboolean serve(Source *source, Share *share, const Options *options, MountPoint *mount_point, GError **error)
 {
     g_autofree char *socket = socket_path(options->qmp);
     g_autoptr(EventLog) events = event_log_new(EVENTS_KEPT);
-    CompanionOptions with = {.path = socket, .events = events, .quit = quit};
+    CompanionOptions with = {.path = socket, .events = events, .share = share, .quit = quit};
     g_autoptr(GError) problem = NULL;
+    if (share && !source_is_live(source)) {
+        g_set_error(error, OBJMODEL_ERROR, OBJMODEL_ERROR_READ_ONLY, "--share: '%s' is no running QEMU",
+                    options->source ? options->source : "model");
+        return FALSE;
+    }
     g_autoptr(Companion) companion = companion_new(source, model_source_vm(source), &with, &problem);
     if (!companion && !options->qmp) {
         /* Nobody has asked for it: a mount without it is better than none. */
@@ -102,6 +108,8 @@ static int fail(const GError *error)
 static int run(const Options *options)
 {
     g_autoptr(GError) error = NULL;
+    g_autoptr(Share) share =
+        options->share ? share_new(*options->share ? options->share : NULL) : NULL; /* outlives the source */
     gboolean background = !options->foreground && !options->debug;
     MountPoint mount_point;
     g_autoptr(GArray) inherited = descriptors_inherited();
@@ -120,7 +128,7 @@ static int run(const Options *options)
     Source *source = source_open(options->source, &open, &error);
     if (background)
         descriptors_close(inherited);
-    gboolean ok = source && serve(source, options, &mount_point, &error);
+    gboolean ok = source && serve(source, share, options, &mount_point, &error);
     if (source)
         source->ops->free(source);
     mount_point_clear(&mount_point);

@@ -19,7 +19,8 @@ typedef enum OptionKind {
     OPTION_TEXT,          /* char * */
     OPTION_SECONDS_NEVER, /* the same, or "never": -1 */
     OPTION_PERCENT,
-    OPTION_ALL, /* "all": TRUE */
+    OPTION_ALL,      /* "all": TRUE */
+    OPTION_OPTIONAL, /* char *, "" where no value is given */
 } OptionKind;
 
 typedef struct Option {
@@ -53,6 +54,8 @@ static const Option option_rows[] = {
     {"release", 0, OPTION_SECONDS_NEVER, FIELD(release), "SECONDS",
      "idle time until a live VM's only monitor is let go (default 3), or 'never'"},
     {"query", 0, OPTION_ALL, FIELD(all_queries), "all", "have all queries of a live VM in query/, costly ones too"},
+    {"share", 0, OPTION_OPTIONAL, FIELD(share), "A:B",
+     "all of a live VM's QMP for many clients, or these commands alone"},
     {"ttl", 0, OPTION_SECONDS, FIELD(ttl), "SECONDS", "age up to which a live VM's value serves (default 1)"},
 };
 
@@ -158,6 +161,11 @@ static gboolean option_apply(const Option *option, const char *value, Options *o
             return usage_error(error, "option '%s' takes no value", option->name);
         *(gboolean *)field = TRUE;
         return TRUE;
+    }
+    if (option->kind == OPTION_OPTIONAL) {
+        g_free(*(char **)field);
+        *(char **)field = g_strdup(value ? value : "");
+        return !value || *value || usage_error(error, "option '%s' names no command", option->name);
     }
     if (!value)
         return usage_error(error, "option '%s' needs a value: %s=%s", option->name, option->name, option->value);
@@ -289,6 +297,7 @@ void options_clear(Options *options)
 {
     g_free(options->source);
     g_free(options->qmp);
+    g_free(options->share);
     g_free(options->mount_point);
     if (options->kernel)
         g_string_free(options->kernel, TRUE);
@@ -305,8 +314,10 @@ char *options_help(void)
     for (guint i = 0; i < G_N_ELEMENTS(option_rows); i++) {
         const Option *option = &option_rows[i];
         g_autofree char *letter = option->letter ? g_strdup_printf("-%c,", option->letter) : g_strdup("");
-        g_autofree char *name =
-            g_strdup_printf("--%s%s%s", option->name, option->value ? "=" : "", option->value ? option->value : "");
+        g_autofree char *name = option->kind == OPTION_OPTIONAL
+                                    ? g_strdup_printf("--%s[=%s]", option->name, option->value)
+                                    : g_strdup_printf("--%s%s%s", option->name, option->value ? "=" : "",
+                                                      option->value ? option->value : "");
         g_string_append_printf(help, "  %-3s %-18s %s\n", letter, name, option->help);
     }
     return g_string_free(help, FALSE);

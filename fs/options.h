@@ -18,6 +18,7 @@ typedef struct Options {
     double duty;    /* percent */
     double release; /* seconds; negative: never */
     gboolean all_queries;
+    char *share; /* NULL: not; "": all that may be; else commands, separated by ':' */
     guint uid, gid;
     guint umask;
     GString *kernel; /* options for mount(2) and libfuse */

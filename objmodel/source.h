@@ -15,8 +15,9 @@ typedef void (*SourceDone)(const GError *error, void *opaque);
 
 typedef enum SourceScope {
     SOURCE_PROPERTY, /* one property of the node */
-    SOURCE_NODE,     /* the node: its own properties, the names of its children */
-    SOURCE_SUBTREE,  /* the node and all below */
+    SOURCE_NODE, /* the node: its own properties, the names of its children; with any property named, all their values
+                    too */
+    SOURCE_SUBTREE, /* the node and all below */
 } SourceScope;
 
 typedef struct SourceOps {

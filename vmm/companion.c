@@ -5,6 +5,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "vmm/companion-live.h"
+#include "vmm/live/live.h"
 #include "vmm/qmp-context.h"
 #include "vmm/qmp-object-options.h"
 #include "vmm/query.h"
@@ -116,20 +118,23 @@ static void leave_out(QmpRegistry *registry, const VmConfig *config)
     qmp_registry_leave_out(registry, (const char *const *)names->pdata);
 }
 
-static QmpRegistry *companion_registry(Companion *companion)
+static QmpRegistry *companion_registry(Companion *companion, Share *share)
 {
     QmpContext *context = &companion->context;
     g_autoptr(Snapshot) snapshot = snapshots_current(context->source->snapshots);
     gboolean is_model = context->vm != NULL;
     const VmConfig *config = is_model ? vm_config(context->vm) : NULL;
     QmpVersion version = configured_version(config, snapshot);
-    QmpRegistry *registry = qmp_registry_new(&version);
+    QmpRegistry *registry;
 
+    companion->queries = query_commands_new(context);
+    if (source_is_live(context->source)) {
+        return companion_live_registry(context, companion->queries, share);
+    }
+    registry = qmp_registry_new(&version);
     if (is_model) {
         leave_out(registry, config);
     }
-
-    companion->queries = query_commands_new(context);
     add_vm_queries(companion, registry, snapshot, is_model);
     if (source_has(snapshot, VIEW_QOM)) {
         qmp_registry_add(registry, qmp_qom_commands, context);
@@ -233,7 +238,7 @@ Companion *companion_new(Source *source, Vm *vm, const CompanionOptions *options
     companion->context.vm = vm;
     companion->events = options->events;
     companion->memory = g_ptr_array_new_with_free_func(g_free);
-    registry = companion_registry(companion);
+    registry = companion_registry(companion, options->share);
     companion->server = qmp_server_new(options->path, registry, error);
     if (companion->server == NULL) {
         companion->context.vm = NULL; /* it does not know us yet */
@@ -253,6 +258,8 @@ Companion *companion_new(Source *source, Vm *vm, const CompanionOptions *options
             qmp_server_set_exclusive(companion->server);
         }
         vm_call(vm, start_listening, NULL, companion);
+    } else if (source_is_live(source)) {
+        companion_live_connect(companion->server, source, options->share);
     }
     return g_steal_pointer(&companion);
 }
@@ -269,6 +276,8 @@ void companion_free(Companion *companion)
     }
     if (companion->context.vm != NULL) {
         leave_vm(companion->context.vm);
+    } else if (companion->server != NULL && source_is_live(companion->context.source)) {
+        companion_live_leave(companion->context.source);
     }
     qmp_server_free(companion->server);
     query_commands_free(companion->queries);

@@ -154,7 +154,7 @@ void qmp_fetch_objects(QmpCall *call, const void *args, Source *source, char *co
     }
     fetch = fetch_new(call, source, then);
     for (; *paths != NULL; paths++) {
-        want_step(want_new(fetch, *paths, NULL, SOURCE_NODE));
+        want_step(want_new(fetch, *paths, "type", SOURCE_NODE)); /* with values: see SourceScope */
     }
     fetch_end_one(fetch);
 }

@@ -11,9 +11,9 @@
 
 typedef void (*QmpFetched)(QmpCall *call, const void *args);
 
-/* An object, by its QOM path, or several (NULL-ended): what `scope` says of it, or one property of it (as QOM names
- * it). Then, or at once where nothing is to be fetched, `then` goes on with the call; it finds out itself what
- * is not there. Where a fetch fails, so does the call. */
+/* An object, by its QOM path: what `scope` says of it, property (as QOM names it) included; or several (NULL-ended),
+ * with all values. Then, or at once where nothing is to be fetched, `then` goes on with the call; it finds out itself
+ * what is not there. Where a fetch fails, so does the call. */
 void qmp_fetch_object(QmpCall *call, const void *args, Source *source, const char *path, const char *property,
                       SourceScope scope, QmpFetched then);
 void qmp_fetch_objects(QmpCall *call, const void *args, Source *source, char *const *paths, QmpFetched then);

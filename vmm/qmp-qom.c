@@ -417,7 +417,7 @@ static void handle_list_get(QmpCall *call, const void *data)
     if (args->paths != NULL) {
         qmp_fetch_objects(call, data, call_source(call), args->paths, answer_list_get);
     } else if (args->path != NULL) {
-        qmp_fetch_object(call, data, call_source(call), args->path, NULL, SOURCE_NODE, answer_list_get);
+        qmp_fetch_objects(call, data, call_source(call), (char *[]){args->path, NULL}, answer_list_get);
     } else {
         answer_list_get(call, data);
     }
