@@ -11,7 +11,7 @@ typedef struct InodeTable InodeTable;
 typedef struct Parking Parking;
 typedef struct Notifier Notifier;
 typedef struct Retries Retries;
-typedef struct WriteErrors WriteErrors;
+typedef struct LastErrors LastErrors;
 typedef struct Pollers Pollers;
 
 typedef struct Fs {
@@ -23,7 +23,8 @@ typedef struct Fs {
     Parking *parking;
     Notifier *notifier;
     Retries *retries;
-    WriteErrors *write_errors;
+    LastErrors *write_errors;
+    LastErrors *fetch_errors;
     Pollers *pollers;
 } Fs;
 

@@ -4,6 +4,7 @@
 
 #include "fs/error-number.h"
 #include "fs/inode.h"
+#include "fs/last-errors.h"
 #include "fs/parking.h"
 
 typedef struct Fetch {
@@ -21,6 +22,8 @@ typedef struct FetchTicket {
 static void fetch_answer(fuse_req_t req, const GError *error, void *data)
 {
     Fetch *fetch = data;
+    Fs *fs = fs_of(req);
+    last_errors_set(fs->fetch_errors, inode_from_id(fs, fetch->id)->ino, error);
     if (error)
         fuse_reply_err(req, errno_from_error(error));
     else
@@ -51,6 +54,7 @@ void fetch_then(fuse_req_t req, fuse_ino_t id, struct fuse_file_info *fi, Source
     if (inode->kind == ITEM_SPECIAL)
         scope = SOURCE_SUBTREE;
     if (!source->ops->wants_fetch(source, path, name, scope)) {
+        last_errors_set(fs->fetch_errors, inode->ino, NULL);
         answer(req, id, fi);
         return;
     }

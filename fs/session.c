@@ -19,7 +19,7 @@
 #include "fs/parking.h"
 #include "fs/pollers.h"
 #include "fs/retries.h"
-#include "fs/write.h"
+#include "fs/last-errors.h"
 
 /* Workers: enough for clients that read side by side; none of them ever waits. */
 enum { WORKERS_MAX = 10, WORKERS_IDLE_MAX = 10 };
@@ -354,7 +354,8 @@ gboolean fs_run(Source *source, const FsOptions *options, GError **error)
              .inodes = inode_table_new(snapshot->root->id),
              .parking = parking_new(),
              .retries = retries_new(),
-             .write_errors = write_errors_new(),
+             .write_errors = last_errors_new(),
+             .fetch_errors = last_errors_new(),
              .pollers = pollers_new(options->events)};
     if (!options->debug)
         fuse_set_log_func(libfuse_log);
@@ -373,7 +374,8 @@ gboolean fs_run(Source *source, const FsOptions *options, GError **error)
     parking_unref(fs.parking);
     inode_table_free(fs.inodes);
     retries_free(fs.retries);
-    write_errors_free(fs.write_errors);
+    last_errors_free(fs.write_errors);
+    last_errors_free(fs.fetch_errors);
     pollers_free(fs.pollers);
     g_clear_pointer(&libfuse_said, g_free);
     pthread_sigmask(SIG_SETMASK, &before, NULL);

@@ -14,14 +14,13 @@
 #include <string.h>
 
 #include "fs/error-number.h"
+#include "fs/last-errors.h"
 #include "fs/operations.h"
 #include "fs/parking.h"
 #include "objmodel/error.h"
 
 /* More than any property holds. */
 enum { VALUE_MAX = 16 * 1024 * 1024 };
-/* Files whose last error is remembered. */
-enum { ERRORS_MAX = 1024 };
 
 /* What has been written to an open file. Under the handle's lock. */
 struct WriteBuffer {
@@ -46,52 +45,6 @@ void write_buffer_free(WriteBuffer *buffer)
         return;
     g_string_free(buffer->text, TRUE);
     g_free(buffer);
-}
-
-/* ---- errors of writes, for user.qom.error ---- */
-
-struct WriteErrors {
-    GMutex lock;
-    GHashTable *messages; /* guint64 ino -> string */
-};
-
-WriteErrors *write_errors_new(void)
-{
-    WriteErrors *errors = g_new0(WriteErrors, 1);
-    g_mutex_init(&errors->lock);
-    errors->messages = g_hash_table_new_full(g_int64_hash, g_int64_equal, g_free, g_free);
-    return errors;
-}
-
-void write_errors_free(WriteErrors *errors)
-{
-    if (!errors)
-        return;
-    g_hash_table_unref(errors->messages);
-    g_mutex_clear(&errors->lock);
-    g_free(errors);
-}
-
-char *write_errors_get(WriteErrors *errors, guint64 ino)
-{
-    g_mutex_lock(&errors->lock);
-    char *message = g_strdup(g_hash_table_lookup(errors->messages, &ino));
-    g_mutex_unlock(&errors->lock);
-    return message;
-}
-
-/* error NULL: the last write was good. */
-static void write_errors_set(WriteErrors *errors, guint64 ino, const GError *error)
-{
-    g_mutex_lock(&errors->lock);
-    if (error) {
-        if (g_hash_table_size(errors->messages) >= ERRORS_MAX)
-            g_hash_table_remove_all(errors->messages);
-        g_hash_table_insert(errors->messages, g_memdup2(&ino, sizeof(ino)), g_strdup(error->message));
-    } else {
-        g_hash_table_remove(errors->messages, &ino);
-    }
-    g_mutex_unlock(&errors->lock);
 }
 
 /* ---- from text to a value ---- */
@@ -180,7 +133,7 @@ typedef struct Setting {
 static void setting_answer(fuse_req_t req, const GError *error, void *data)
 {
     const Setting *setting = data;
-    write_errors_set(setting->fs->write_errors, setting->ino, error);
+    last_errors_set(setting->fs->write_errors, setting->ino, error);
     if (error)
         fuse_reply_err(req, errno_from_error(error));
     else
@@ -266,7 +219,7 @@ void op_write(fuse_req_t req, fuse_ino_t id, const char *data, size_t size, off_
         g_string_truncate(buffer->text, MIN(buffer->text->len, (gsize)MAX(offset - buffer->base, 0)));
     g_mutex_unlock(&handle->lock);
     if (error) {
-        write_errors_set(fs->write_errors, handle->base.inode->ino, error);
+        last_errors_set(fs->write_errors, handle->base.inode->ino, error);
         fuse_reply_err(req, errno_from_error(error));
     } else if (value) {
         set(fs, req, handle, value, size);
@@ -288,7 +241,7 @@ static gboolean handle_left_open(Fs *fs, Handle *handle)
     if (open) {
         g_autoptr(GError) error =
             g_error_new(OBJMODEL_ERROR, OBJMODEL_ERROR_BAD_VALUE, "the value ends before its brackets close");
-        write_errors_set(fs->write_errors, handle->base.inode->ino, error);
+        last_errors_set(fs->write_errors, handle->base.inode->ino, error);
     }
     return open;
 }

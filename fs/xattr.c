@@ -10,7 +10,7 @@
 
 #include "fs/inode.h"
 #include "fs/operations.h"
-#include "fs/write.h"
+#include "fs/last-errors.h"
 #include "objmodel/name.h"
 
 #define PREFIX "user.qom."
@@ -57,13 +57,17 @@ static gboolean get_default(const Subject *subject, GString *out)
     return json && append_value(out, (JsonSlice){json, strlen(json)});
 }
 
-/* Why it could not be written last, or cannot be read. */
+/* Why it could not be asked for or written last, or cannot be read. */
 static gboolean get_error(const Subject *subject, GString *out)
 {
     if (subject->slot < 0)
         return FALSE;
     guint slot = (guint)subject->slot;
-    g_autofree char *written = write_errors_get(subject->fs->write_errors, node_slot_ino(subject->node, slot));
+    guint64 ino = node_slot_ino(subject->node, slot);
+    g_autofree char *fetched = last_errors_get(subject->fs->fetch_errors, ino);
+    g_autofree char *written = last_errors_get(subject->fs->write_errors, ino);
+    if (fetched)
+        return append_text(out, fetched);
     if (written)
         return append_text(out, written);
     if (node_slot_info(subject->node, slot)->flags & SLOT_SECRET)

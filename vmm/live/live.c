@@ -16,7 +16,8 @@
 
 /* After so long without a request nobody uses the mount. */
 #define USE_US (10 * G_USEC_PER_SEC)
-/* Structure is looked at no more often than this, whatever the ttl. */
+/* Structure is looked at so often in a ttl that what is new is seen within one; and not more often than this. */
+#define SWEEPS_PER_TTL 1.5
 #define SWEEP_MIN_US (G_USEC_PER_SEC / 2)
 /* Where devices and objects come and go is looked at each time, everything else every so many times. */
 #define WHOLE_SWEEP_EVERY 5
@@ -44,7 +45,8 @@ typedef struct LiveSource {
     /* The live thread's own. */
     gboolean learnt; /* what commands the target has */
     GQueue deferred; /* of Fetch, that wait for that */
-    gboolean connected, stuck;
+    gint connected;  /* atomic for others */
+    gboolean stuck;
     char *stale_since, *fetched;
     Node *root;
     GSource *sweeper;
@@ -479,6 +481,11 @@ static void start_end(LiveSource *live, const GError *error)
     g_mutex_unlock(&live->start_lock);
 }
 
+static gint64 sweep_interval(const LiveSource *live)
+{
+    return MAX((gint64)((double)live->options.ttl_us / SWEEPS_PER_TTL), SWEEP_MIN_US);
+}
+
 static void swept(const GError *error, void *opaque)
 {
     LiveSource *live = opaque;
@@ -490,7 +497,7 @@ static void swept(const GError *error, void *opaque)
         live_publish(live);
         start_end(live, NULL);
     }
-    sweep_plan(live, MAX(live->options.ttl_us, SWEEP_MIN_US) - (now - live->swept_at));
+    sweep_plan(live, sweep_interval(live) - (now - live->swept_at));
 }
 
 static void sweep_begin(LiveSource *live)
@@ -504,6 +511,7 @@ static void sweep_begin(LiveSource *live)
     live->swept_at = g_get_monotonic_time();
     fetch = fetch_new(live, view_name(VIEW_QOM), NULL, SOURCE_NODE);
     fetch->structure = TRUE;
+    fetch->since = live->swept_at;
     fetch->containers = live->has_started && ++live->sweeps % WHOLE_SWEEP_EVERY != 0;
     fetch->urgent = !live->has_started;
     fetch->done = swept;
@@ -553,7 +561,7 @@ static void set_connected(LiveSource *live, gboolean connected)
     if (live->connected == connected) {
         return;
     }
-    live->connected = connected;
+    g_atomic_int_set(&live->connected, connected);
     g_clear_pointer(&live->stale_since, g_free);
     if (!connected) {
         live->stale_since = iso_time(g_get_monotonic_time());
@@ -675,6 +683,9 @@ static gboolean live_wants_fetch(Source *source, const char *path, const char *p
     gboolean missing;
 
     live_used(source);
+    if (g_str_equal(path, view_name(VIEW_VM)) && !g_atomic_int_get(&live->connected)) {
+        return FALSE; /* just then it is to be read */
+    }
     g_mutex_lock(&live->tree.lock);
     missing = fetch_missing(live, &fetch, is_missing, NULL);
     g_mutex_unlock(&live->tree.lock);
