@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 """Experiment 3: query-blockstats. What one query costs, and how much I/O goes on while somebody polls."""
 
+import json
 import os
 from pathlib import Path
 
@@ -9,6 +10,7 @@ from results import Section, median, quantile, time_text, way_row
 
 COMMAND = "query-blockstats"
 DISKS = (10, 100, 500, 2000)
+MODEL_DISKS_MAX = 1000
 POLLED_DISKS = 500
 RATES = (2, 20, 100)
 MEASURED_MIB = 64
@@ -44,19 +46,31 @@ def sizes(rows):
             yield f"{row['server']} {row['bytes']} bytes"
 
 
+def ours(lab, count):
+    """The built-in VM with so many disks; beyond what its board has places for, a dump of its disks, several times over."""
+    if count <= MODEL_DISKS_MAX:
+        return lab.qomfs(model(count))
+    server = lab.qomfs(model(MODEL_DISKS_MAX))
+    root = json.loads(Path(server.path(".tree.json")).read_bytes())
+    lab.end(server)
+    root["blockstats"] = [root["blockstats"][number % MODEL_DISKS_MAX] for number in range(count)]
+    return lab.qomfs(lab.file("dump", json.dumps(root, separators=(",", ":"))))
+
+
 def measure_queries(lab, qemus, quick):
     """One query against the number of disks: a section each, and the number for the plot."""
     for count in DISKS[:3] if quick else DISKS:
-        ours = lab.qomfs(model(count))
+        server = ours(lab, count)
         others = [lab.qemu(qemu, *drives(count)) for qemu in qemus if qemu.version >= (7, 0)]
-        stats = ours.path("blockstats", ".tree.json")
+        stats = server.path("blockstats", ".tree.json")
         bare = lab.bare_qmp(Path(stats).read_text(encoding="ascii"))
-        ways = [server.way(COMMAND, "call", COMMAND) for server in [ours, *others]]
-        ways += [ours.way("blockstats/.tree.json", "read", stats), bare.way("the same bytes as a reply", "call", "any")]
+        ways = [each.way(COMMAND, "call", COMMAND) for each in [server, *others]]
+        ways += [server.way("blockstats/.tree.json", "read", stats), bare.way("the same bytes as a reply", "call", "any")]
         rows = lab.measure("ways-bench", f"--seconds={4 if quick else 15}", "--rounds=300", *ways)
-        lab.end(ours, bare, *others)
+        lab.end(server, bare, *others)
         yield Section(
             f"Block statistics: {COMMAND}, {count} disks",
+            ("ours are a dump: the built-in VM's board has no places for so many. " if count > MODEL_DISKS_MAX else "") +
             "ours are virtio disks of the built-in VM, QEMU's are SCSI disks; each stands on the same two nodes (raw on null-co). In QEMU the main loop answers; in ours it has no part: compare its CPU time with our whole server's",
             [way_row(row) for row in rows], (COMMAND, qemus[-1].name) if others else None,
             notes=[f"one reply: {', '.join(sizes(rows))}"] + ([OF_2016] if count in (10, 500) else [])), count

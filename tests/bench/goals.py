@@ -72,5 +72,5 @@ def lines(goals):
         value = "not measured" if entry["value"] is None else f"{entry['value']:.2f}"
         verdict = {True: "reached", False: "MISSED", None: "not measured"}[entry["reached"]]
         bound = f"at {'least' if entry['at-least'] else 'most'} {entry['bound']:g}"
-        yield f"  {entry['goal']:100s} {value:>10s} {entry['unit']}, {bound}: {verdict}"
+        yield f"  {entry['goal']:112s} {value:>10s} {entry['unit']}, {bound}: {verdict}"
     yield ""
