@@ -16,7 +16,7 @@ RATES = (2, 20, 100)
 MEASURED_MIB = 64
 DISKS_A_BUS = 250
 CPU_OF_CLIENT = 1  # who reads from the measured disk
-BATCHES_MAX = 3
+BATCHES_MAX = 2
 NOISE_WANTED = 1  # percent, where no loss is expected
 
 OF_2016 = ("in 2016, inside the function: 10 disks 19.4 -> 17.5 us, 500 disks 668 -> 557 us. Guest I/O lost, 500 disks polled "

@@ -177,7 +177,10 @@ class Lab:
         command = [qemu.path, "-display", "none", "-S", *options]
         for path in sockets:
             command += ["-qmp", f"unix:{path},server=on,wait=off"]
-        return self.start(qemu.name, command, sockets, env=env)
+        server = self.start(qemu.name, command, sockets, env=env)
+        with Qmp(server.socket) as qmp:
+            qmp.call("query-status")  # its socket is there long before its main loop runs
+        return server
 
     def bare_qmp(self, reply):
         """The limit: a server that writes these bytes whatever it is asked."""

@@ -69,14 +69,14 @@ def measure_stretch(lab, qemu, quick):
     with open(mount.path("qom", ".tree.json"), "rb") as file:
         file.read()
     groups = lab.measure(
-        "loss-bench", f"--window={CRAWL_SECONDS}", f"--rounds={2 if quick else 8}", "--poller-cpu=1", io,
+        "loss-bench", f"--window={CRAWL_SECONDS}", f"--rounds={2 if quick else 8}", "--poller-cpu=1", "--pause=200", io,
         blocks.group("idle", server.pid, 1 / CRAWL_TTL, 1, "idle"),
         blocks.group("while the tree is crawled", server.pid, 1 / CRAWL_TTL, 1, "file", mount.path("qom", ".tree.json")),
         cpu=blocks.CPU_OF_CLIENT)
     lab.end(mount, server)
     section = Section(
         f"A live {qemu.name} with {CPUS} CPUs: the longest request of a disk on its main loop",
-        f"reads of 4 KiB of an NBD export, one at a time; windows of {CRAWL_SECONDS} s, in which nobody reads the mount, or "
+        f"reads of 4 KiB of an NBD export, one every 0.2 ms; windows of {CRAWL_SECONDS} s, in which nobody reads the mount, or "
         "somebody reads the whole tree all the time. The median over the windows of the longest: what a crawl causes is in "
         "each of them, what else the machine does is not")
     for row in groups:
@@ -98,7 +98,8 @@ def measure_readers(lab, qemu, quick):
         f"A live {qemu.name}, {blocks.POLLED_DISKS} disks, read through the mount every {1 / READ_RATE:g} s by each reader",
         f"values are fetched once in {TTL} s (ttl) however many read them. Beside readers of a plain file of the same length, "
         "who cost the machine as much; the measured disk is on the main loop, which has a CPU for itself")
-    server, io = blocks.qemu_with_export(lab, qemu, False, blocks.POLLED_DISKS)
+    trace = lab.file("trace", "")
+    server, io = blocks.qemu_with_export(lab, qemu, False, blocks.POLLED_DISKS, "-trace", "monitor_qmp_cmd_in_band", "-D", trace)
     mount = lab.qomfs(server.socket, "-o", f"ttl={TTL}")
     pin_others(mount)
     path = mount.path("blockstats", ".tree.json")
@@ -115,25 +116,36 @@ def measure_readers(lab, qemu, quick):
     for row in blocks.loss_rows(lines):
         if row["name"] != "idle":
             section.rows.append({**row, "server": qemu.name, "text": blocks.loss_text(qemu.name, row)})
-    for readers in READERS:
-        section.rows.append(main_loop_row(server, path, readers, quick))
-        section.rows[-1]["server"] = qemu.name
+    section.rows += measure_main_loop(lab, server, path, trace, quick)
     lab.end(mount, server)
     section.notes.append(blocks.OF_2016)
     return section
 
 
-def main_loop_row(server, path, readers, quick):
-    """What its main loop does in some seconds with so many readers, and no I/O."""
-    seconds = 3 if quick else 10
-    script = f"end=$(($(date +%s) + {seconds})); while [ $(date +%s) -lt $end ]; do cat '{path}' >/dev/null; sleep 0.5; done"
-    before = main_loop_cpu(server)
-    running = [subprocess.Popen(["sh", "-c", script]) for _ in range(readers)]
-    for process in running:
-        process.wait()
-    spent = (main_loop_cpu(server) - before) / seconds
-    return {"name": f"main loop, {readers} readers", "per-second": spent,
-            "text": f"{readers:3d} readers and no I/O: the main loop works {time_text(spent)} a second"}
+def measure_main_loop(lab, server, path, trace, quick):
+    """What its main loop does with so many readers, and no I/O: its time, and the commands that it gets."""
+    still = lab.file("still", "0")
+    window, rounds = (2 * TTL, 2) if quick else (5 * TTL, 4)
+    spent = {readers: [] for readers in READERS}
+    commands = {readers: [] for readers in READERS}
+    for _ in range(rounds):
+        for readers in READERS:
+            before, commands_before, began = main_loop_cpu(server), lines_of(trace), time.monotonic()
+            lab.measure("loss-bench", f"--window={window}", "--rounds=1", "--poller-cpu=1", f"counter,{still}",
+                        blocks.group("readers", server.pid, READ_RATE, readers, "file", path), cpu=1)
+            seconds = time.monotonic() - began
+            spent[readers].append((main_loop_cpu(server) - before) / seconds)
+            commands[readers].append((lines_of(trace) - commands_before) / seconds)
+    for readers in READERS:
+        yield {"name": f"main loop, {readers} readers", "server": server.name, "per-second": median(spent[readers]),
+               "commands": median(commands[readers]),
+               "text": f"{readers:3d} readers and no I/O: the main loop works {time_text(median(spent[readers]))} a second, on "
+                       f"{median(commands[readers]):.1f} commands"}
+
+
+def lines_of(path):
+    with open(path, "rb") as file:
+        return file.read().count(b"\n")
 
 
 def measure(lab, qemu, quick):

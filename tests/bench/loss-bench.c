@@ -28,11 +28,12 @@
 #define COUNTER_DIGITS_MAX 64
 
 static double window = 1;
-static int rounds = 10, poller_cpu = -1;
+static int rounds = 10, poller_cpu = -1, pause_us;
 
 static const GOptionEntry options[] = {
     {"window", 0, 0, G_OPTION_ARG_DOUBLE, &window, "how long a window is", "SECONDS"},
     {"rounds", 0, 0, G_OPTION_ARG_INT, &rounds, "windows of each group", "N"},
+    {"pause", 0, 0, G_OPTION_ARG_INT, &pause_us, "between two reads, so that the machine is not full", "MICROSECONDS"},
     {"poller-cpu", 0, 0, G_OPTION_ARG_INT, &poller_cpu, "the CPU that pollers run on", "CPU"},
     {NULL, 0, 0, 0, NULL, NULL, NULL},
 };
@@ -71,6 +72,9 @@ static gpointer io_thread(gpointer data)
         __atomic_fetch_add(&io->done, 1, __ATOMIC_RELAXED);
         if (took > __atomic_load_n(&io->longest_ns, __ATOMIC_RELAXED)) {
             __atomic_store_n(&io->longest_ns, took, __ATOMIC_RELAXED);
+        }
+        if (pause_us > 0) {
+            g_usleep((gulong)pause_us);
         }
     }
     return NULL;
