@@ -124,6 +124,27 @@ static gboolean loop_dispatch(GSource *source, GSourceFunc callback G_GNUC_UNUSE
     return G_SOURCE_CONTINUE;
 }
 
+void block_loop_flush(BlockLoop *loop)
+{
+    gboolean found = TRUE;
+
+    while (found) {
+        BlockTask *task = NULL;
+
+        g_mutex_lock(&loop->lock);
+        if (loop->done.first)
+            task = queue_pop(&loop->done);
+        g_mutex_unlock(&loop->lock);
+        if (!task && loop->timers) {
+            task = loop->timers;
+            loop->timers = task->next;
+        }
+        found = task != NULL;
+        if (task)
+            task->done(task);
+    }
+}
+
 static GSourceFuncs loop_funcs = {.dispatch = loop_dispatch};
 
 void block_loop_post(BlockLoop *loop, BlockTask *task)

@@ -42,5 +42,8 @@ void block_loop_post(BlockLoop *loop, BlockTask *task);
 /* Calls task->done at that time (block_now_ns()). */
 void block_loop_post_at(BlockLoop *loop, BlockTask *task, gint64 due_ns);
 
+/* Ends all tasks that wait, at once: the loop will not be run any more. */
+void block_loop_flush(BlockLoop *loop);
+
 /* Nanoseconds of a clock that never jumps; any thread. */
 gint64 block_now_ns(void);

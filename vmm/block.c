@@ -135,19 +135,21 @@ static void disk_first_access(BlockDisk *disk G_GNUC_UNUSED, gpointer vm)
         vm_call(vm, run_first_access, NULL, NULL);
 }
 
+/* data: the disk, which may be gone by now, and another one in its place. */
 static void run_unused(Vm *vm, gpointer data)
 {
-    BlockDisk *disk = data;
-    BlockAttachment *attachment = find_attachment(vm, disk);
+    BlockAttachment *attachment = find_attachment(vm, data);
 
-    if (attachment && attachment->quiesced)
+    if (!attachment || !block_disk_is_closed(attachment->disk))
+        return;
+    attachment->is_unused = TRUE;
+    if (attachment->quiesced && block_disk_close(attachment->disk))
         attachment->quiesced(vm, attachment->device);
-    block_disk_unref(disk);
 }
 
 static void disk_unused(BlockDisk *disk, gpointer vm)
 {
-    vm_call(vm, run_unused, NULL, block_disk_ref(disk));
+    vm_call(vm, run_unused, NULL, disk);
 }
 
 static const BlockDiskOps disk_ops = {.failed = disk_failed, .first_access = disk_first_access, .unused = disk_unused};
@@ -256,14 +258,22 @@ void block_set_paused(Vm *vm, gboolean paused)
 
 void block_end_all(Vm *vm)
 {
+    GMainContext *context = g_main_context_get_thread_default();
     GPtrArray *disks = vm_disks(vm);
 
     for (guint i = 0; i < disks->len; i++) {
         BlockAttachment *attachment = disks->pdata[i];
+        gboolean was_used = attachment->quiesced != NULL;
+
         attachment->quiesced = NULL;
-        while (!block_disk_close(attachment->disk))
-            g_main_context_iteration(g_main_context_get_thread_default(), TRUE);
+        /* Not before its loop has told so is it done with the VM. */
+        if (!block_disk_close(attachment->disk) || was_used)
+            while (!attachment->is_unused)
+                g_main_context_iteration(context, TRUE);
     }
+    /* What disks told before. */
+    while (g_main_context_iteration(context, FALSE))
+        ;
 }
 
 BlockDisk *block_disk_of(Vm *vm, const char *name)

@@ -62,6 +62,7 @@ typedef struct BlockAttachment {
     const char *io_status;                    /* "ok", "failed", "nospace" */
     void (*quiesced)(Vm *vm, Object *device); /* see block_quiesce() */
     Object *device;
+    gboolean is_unused; /* it is closed, and its last user let go */
 } BlockAttachment;
 
 typedef struct BlockDiskOptions {

@@ -504,6 +504,7 @@ static void vm_tear_down(Vm *vm)
     g_hash_table_remove_all(vm->parts);
     g_clear_pointer(&vm->root, object_unref);
     block_nodes_remove_all(vm);
+    block_loop_flush(vm->block_loop);
     g_clear_pointer(&vm->block_loop, block_loop_unref);
 }
 
