@@ -23,7 +23,7 @@ typedef struct Option {
     gboolean is_content; /* it stands in the file name that is made up of options */
 } Option;
 
-static const char *const discard_values[] = {"ignore", "off", "unmap", "on", NULL};
+static const char *const discard_values[] = {"ignore", "unmap", NULL};
 static const char *const zeroes_values[] = {"off", "on", "unmap", NULL};
 static const char *const aio_values[] = {"threads", "native", "io_uring", NULL};
 static const char *const locking_values[] = {"auto", "on", "off", NULL};
@@ -55,6 +55,7 @@ static const Option file_options[] = {
     {.name = "aio", .kind = OPTION_ENUM, .values = aio_values},
     {.name = "aio-max-batch", .kind = OPTION_INT},
     {.name = "drop-cache", .kind = OPTION_BOOL},
+    {.name = "x-check-cache-dropped", .kind = OPTION_BOOL},
     {0},
 };
 
@@ -243,7 +244,7 @@ static void take_options(JsonSlice json, const BlockNodeOptions *above, BlockNod
 {
     JsonSlice cache = json_member(json, "cache");
     g_autofree char *discard = get_string(json, "discard"), *zeroes = get_string(json, "detect-zeroes");
-    gboolean discards = discard && (strcmp(discard, "unmap") == 0 || strcmp(discard, "on") == 0);
+    gboolean discards = discard && strcmp(discard, "unmap") == 0;
 
     options->node_name = get_string(json, "node-name");
     options->filename = get_string(json, "filename");

@@ -20,6 +20,106 @@ static const QmpArg add_args[] = {
     {0},
 };
 
+/* ---- what blockdev-add takes, for the schema; block-options.c checks it ---- */
+
+static const QmpType block_drivers = {.meta = QMP_ENUM, .name = "BlockdevDriver", .values = block_driver_names};
+
+#define OPTION_ENUM(symbol, type_name, ...)                                                                            \
+    static const QmpType symbol = {                                                                                    \
+        .meta = QMP_ENUM, .name = type_name, .values = (const char *const[]){__VA_ARGS__, NULL}}
+
+OPTION_ENUM(discard_options, "BlockdevDiscardOptions", "ignore", "unmap");
+OPTION_ENUM(zeroes_options, "BlockdevDetectZeroesOptions", "off", "on", "unmap");
+OPTION_ENUM(aio_options, "BlockdevAioOptions", "threads", "native", "io_uring");
+OPTION_ENUM(locking_options, "OnOffAuto", "auto", "on", "off");
+
+static const QmpType cache_options = {
+    .meta = QMP_OBJECT,
+    .name = "BlockdevCacheOptions",
+    .members =
+        (const QmpMember[]){
+            {"direct", &qmp_bool, TRUE},
+            {"no-flush", &qmp_bool, TRUE},
+            {0},
+        },
+};
+
+static const QmpType node_options;
+
+static const QmpType node_reference = {
+    .meta = QMP_ALTERNATE,
+    .name = "BlockdevRef",
+    .members =
+        (const QmpMember[]){
+            {"definition", &node_options, FALSE},
+            {"reference", &qmp_str, FALSE},
+            {0},
+        },
+};
+
+static const QmpType null_options = {
+    .meta = QMP_OBJECT,
+    .members =
+        (const QmpMember[]){
+            {"size", &qmp_int, TRUE},
+            {"latency-ns", &qmp_int, TRUE},
+            {"read-zeroes", &qmp_bool, TRUE},
+            {0},
+        },
+};
+
+static const QmpType file_options = {
+    .meta = QMP_OBJECT,
+    .members =
+        (const QmpMember[]){
+            {"filename", &qmp_str, FALSE},
+            {"pr-manager", &qmp_str, TRUE},
+            {"locking", &locking_options, TRUE},
+            {"aio", &aio_options, TRUE},
+            {"aio-max-batch", &qmp_int, TRUE},
+            {"drop-cache", &qmp_bool, TRUE},
+            {"x-check-cache-dropped", &qmp_bool, TRUE},
+            {0},
+        },
+};
+
+static const QmpType raw_options = {
+    .meta = QMP_OBJECT,
+    .members =
+        (const QmpMember[]){
+            {"file", &node_reference, FALSE},
+            {"offset", &qmp_int, TRUE},
+            {"size", &qmp_int, TRUE},
+            {0},
+        },
+};
+
+static const QmpType node_options = {
+    .meta = QMP_OBJECT,
+    .name = "BlockdevOptions",
+    .members =
+        (const QmpMember[]){
+            {"driver", &block_drivers, FALSE},
+            {"node-name", &qmp_str, TRUE},
+            {"discard", &discard_options, TRUE},
+            {"cache", &cache_options, TRUE},
+            {"active", &qmp_bool, TRUE},
+            {"read-only", &qmp_bool, TRUE},
+            {"auto-read-only", &qmp_bool, TRUE},
+            {"force-share", &qmp_bool, TRUE},
+            {"detect-zeroes", &zeroes_options, TRUE},
+            {0},
+        },
+    .tag = "driver",
+    .variants =
+        (const QmpVariant[]){
+            {"null-co", &null_options},
+            {"file", &file_options},
+            {"raw", &raw_options},
+            {0},
+        },
+};
+
 static gboolean run_add(Vm *vm, QmpCall *call, const void *args G_GNUC_UNUSED, GError **error)
 {
     return blockdev_add(vm, qmp_call_arguments(call), error);
@@ -54,6 +154,7 @@ const QmpCommand qmp_block_commands[] = {
      .handler = handle_add,
      .args = add_args,
      .args_size = sizeof(AddArgs),
+     .arg_type = &node_options,
      .flags = QMP_COMMAND_OPEN_ARGS},
     {.name = "blockdev-del", .handler = handle_del, .args = node_args, .args_size = sizeof(NodeArgs)},
     {0},

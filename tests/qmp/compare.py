@@ -45,6 +45,7 @@ NEWER = (
 # What else is not the same in QEMU 7.2 and in 11.1, whose schema ours follows.
 OLDER = {
     'BLOCK_IO_ERROR/arg/qom-path': 'came later',
+    'blockdev-add/arg/active': 'came later',
     'object-add/arg:secret/loaded': 'in 7.2 alone',
     'query-cpus-fast/ret[]/qom-type': 'came later',
     'query-status/ret/singlestep': 'in 7.2 alone',

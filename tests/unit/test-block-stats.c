@@ -170,7 +170,7 @@ static void test_intervals(void)
     g_autoptr(BlockStats) stats = block_stats_new(&options);
     gint64 now = block_now_ns();
     g_autofree char *text = NULL;
-    JsonSlice list, first, second;
+    JsonSlice list, first = {0}, second = {0};
     JsonWalk walk;
 
     block_stats_done(stats, BLOCK_READ, 0, 512, 10, now);
