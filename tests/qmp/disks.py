@@ -16,6 +16,7 @@ import time
 from peer import Peer, Server
 
 count = failed = 0
+running = []  # Vms that are not closed yet
 MIB = 1 << 20
 
 
@@ -40,6 +41,7 @@ class Vm:
         with open(self.file('vm.json'), 'w') as out:
             json.dump({'disks': [], 'nics': [], 'root-ports': 8, 'iothreads': ['io0', 'io1'], **config}, out)
         self.server = Server(sys.argv[1], self.file('vm.json'))
+        running.append(self)
         self.peer = Peer(self.server.path)
         self.peer.message()
         self.call('qmp_capabilities')
@@ -111,6 +113,7 @@ class Vm:
         return [event.get('data') for event in found]
 
     def close(self):
+        running.remove(self)
         status = self.server.close()
         self.folder.cleanup()
         return status
@@ -522,5 +525,7 @@ for check in (check_errors, check_counters, check_file, check_strace, check_mome
         check()
     except Exception as error:  # noqa: it is to be shown, and the others are to run
         ok(False, check.__name__, f'{type(error).__name__}: {error}')
+    for left in list(running):
+        left.close()
 print(f'1..{count}')
 sys.exit(failed != 0)
