@@ -66,15 +66,21 @@ class Client:
         self.socket.close()
 
 
+def start_qemu(program, path):
+    return subprocess.Popen(
+        [program, '-S', '-display', 'none', '-nodefaults', '-machine', 'none', '-monitor', 'none', '-qmp',
+         f'unix:{path},server=on,wait=off'], stdin=subprocess.DEVNULL)
+
+
 class Shared:
     """A QEMU, and what shares it."""
 
     def __init__(self, program, serve, folder, permitted=None):
+        self.program = program
+        self.folder = folder
         self.given = os.path.join(folder, 'given')
         self.path = os.path.join(folder, 'shared')
-        self.qemu = subprocess.Popen(
-            [program, '-S', '-display', 'none', '-nodefaults', '-machine', 'none', '-monitor', 'none', '-qmp',
-             f'unix:{self.given},server=on,wait=off'], stdin=subprocess.DEVNULL)
+        self.qemu = start_qemu(program, self.given)
         self.serve = subprocess.Popen([serve, self.given, self.path] + ([permitted] if permitted else []),
                                       stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
                                       stderr=subprocess.DEVNULL)
@@ -241,6 +247,68 @@ def names(shared):
     return problems
 
 
+# What qmp-shell is told, and what a program with the package qemu.qmp does.
+SHELL = 'query-status\nquery-name\nqom-list path=/\nno-such\nstop\nquery-version\nqom-get path=/ property=type\n'
+PACKAGE = """
+import asyncio, json, sys
+from qemu.qmp import QMPClient, ExecuteError
+async def main():
+    client = QMPClient()
+    said = []
+    await client.connect(sys.argv[1])
+    with client.listener() as listener:
+        for command, arguments in [('query-status', {}), ('no-such', {}), ('cont', {}), ('stop', {}), ('query-name', {}),
+                                   ('qom-list', {'path': '/'}), ('query-version', {})]:
+            try:
+                said.append(await client.execute(command, arguments))
+            except ExecuteError as error:
+                said.append(str(error))
+        while len(said) < 9:
+            event = await asyncio.wait_for(listener.get(), 10)
+            said.append(event['event'])
+    await client.disconnect()
+    print(json.dumps(said))
+asyncio.run(main())
+"""
+
+
+def own_clients(shared):
+    """QEMU's own clients, qmp-shell and qemu.qmp, hear what they hear on QEMU's own socket."""
+    prefixes = [os.environ['QEMU_PREFIX']] if 'QEMU_PREFIX' in os.environ else sorted(glob.glob('/opt/qemu-*'))
+    runs = []
+    for prefix in prefixes:
+        for shell in f'{prefix}/qmp-shell', f'{prefix}/bin/qmp-shell':
+            if os.access(shell, os.X_OK) and not runs:
+                runs.append(([shell], SHELL))
+        for python in [f'{prefix}/enter', 'python3'], [f'{prefix}/bin/python3']:
+            if os.access(python[0], os.X_OK) and len(runs) == 1 and subprocess.run(
+                    [*python, '-c', 'import qemu.qmp'], capture_output=True, stdin=subprocess.DEVNULL, check=False).returncode == 0:
+                runs.append(([*python, '-c', PACKAGE], ''))
+    if not runs:
+        return None
+    problems = []
+    own = os.path.join(shared.folder, 'own')
+    qemu = start_qemu(shared.program, own)
+    try:
+        while not os.path.exists(own):
+            time.sleep(0.05)
+        for command, text in runs:
+            heard = []
+            for path in own, shared.path:
+                done = subprocess.run([*command, path], input=text, capture_output=True, text=True, timeout=60, check=False,
+                                      env={**os.environ, 'HOME': shared.folder})
+                lines = [line for line in done.stdout.splitlines() if '"timestamp"' not in line]
+                heard.append((done.returncode, lines))
+            # Blanks between tokens are not the message.
+            plain = [(status, [line.replace(' ', '') for line in lines]) for status, lines in heard]
+            if plain[0] != plain[1] or plain[0][0] != 0 or not plain[0][1]:
+                problems.append(f'{command[0]}: {heard[0]}, but shared: {heard[1]}')
+    finally:
+        qemu.kill()
+        qemu.wait()
+    return problems
+
+
 def left_over(shared):
     """Nothing of the clients' is left in QEMU."""
     end = time.monotonic() + 10
@@ -275,13 +343,16 @@ def main():
     if not found:
         print('1..0 # SKIP no QEMU is installed')
         return
-    checks = [permits, names, bad_clients, many, left_over, released]
+    checks = [permits, names, bad_clients, own_clients, many, left_over, released]
     print(f'1..{len(found) * (len(checks) + 2)}')
     number = 0
 
     def result(problems, name):
         nonlocal number
         number += 1
+        if problems is None:
+            print(f'ok {number} - {name} # SKIP neither qmp-shell nor qemu.qmp is installed')
+            return
         print(f'{"not ok" if problems else "ok"} {number} - {name}')
         for problem in problems[:20]:
             print(f'# {problem}')
