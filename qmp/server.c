@@ -72,6 +72,8 @@ struct QmpServer {
     gboolean has_faults;
     QmpClientHooks hooks;
     gboolean has_hooks;
+    QmpRegistry *(*offer)(void *opaque); /* or NULL: always `registry` */
+    void *offer_opaque;
     guint max_clients;
 
     int epoll;
@@ -166,8 +168,9 @@ static void server_add_client(QmpServer *server, int fd)
     client->server = server;
     client->fd = fd;
     client->watched = EPOLLIN;
-    client->session = qmp_session_new(server->registry, server->mailbox, server->workers,
-                                      server->has_faults ? &server->faults : NULL, client);
+    client->session =
+        qmp_session_new(server->offer != NULL ? server->offer(server->offer_opaque) : server->registry, server->mailbox,
+                        server->workers, server->has_faults ? &server->faults : NULL, client);
     qmp_session_set_client(client->session, ++server->last_client);
     if (server->has_hooks) {
         server->hooks.joined(server->last_client, server->hooks.opaque);
@@ -590,6 +593,12 @@ void qmp_server_set_faults(QmpServer *server, const QmpFaultHooks *hooks)
     server->faults = *hooks;
     server->has_faults = TRUE;
     qmp_events_set_faults(server->events, &server->faults);
+}
+
+void qmp_server_set_offer(QmpServer *server, QmpRegistry *(*offer)(void *opaque), void *opaque)
+{
+    server->offer = offer;
+    server->offer_opaque = opaque;
 }
 
 void qmp_server_set_client_hooks(QmpServer *server, const QmpClientHooks *hooks)

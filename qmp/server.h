@@ -36,6 +36,10 @@ void qmp_server_set_faults(QmpServer *server, const QmpFaultHooks *hooks);
  * one before has left; and very few of them. */
 void qmp_server_set_exclusive(QmpServer *server);
 
+/* Before the start: `offer` is asked, on the monitor thread, which registry a client that connects is to have;
+ * whoever offers it keeps it until the server is gone. */
+void qmp_server_set_offer(QmpServer *server, QmpRegistry *(*offer)(void *opaque), void *opaque);
+
 /* Before the start: who wants to know of clients. Called on the monitor thread. hooks: copied. With them,
  * descriptors that clients send are taken (see qmp_call_take_fds()), else they are not. */
 typedef struct QmpClientHooks {

@@ -1,21 +1,34 @@
 /* SPDX-License-Identifier: MIT */
-/* See companion-live.h. */
+/* See companion-live.h. What was offered once stays as long as the server does: clients may have it still. */
 #include "vmm/companion-live.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include "qmp/registry.h"
 #include "vmm/live/live.h"
 #include "vmm/qmp-live.h"
 
+struct CompanionLive {
+    QmpContext *context;
+    Share *share; /* or NULL */
+
+    /* The monitor thread's, once that runs. */
+    GPtrArray *registries; /* QmpRegistry, all that were offered; the last one is the current */
+    GPtrArray *queries;    /* QueryCommands, of each */
+    guint64 names;         /* when the current one was made: the stamp of the names in query/ */
+    QmpVersion version;    /* and the version of the target */
+    char *package;         /* of the first, which said so itself */
+};
+
 /* ---- what is offered ---- */
 
-static QmpRegistry *mount_registry(QmpContext *context, QueryCommands *queries, const QmpVersion *version)
+static void add_mounted(CompanionLive *live, QmpRegistry *registry, const Snapshot *snapshot)
 {
-    g_autoptr(Snapshot) snapshot = snapshots_current(context->source->snapshots);
-    QmpRegistry *registry =
-        qmp_registry_new_bare(version, "this socket has what the mount shows; with --share it has all of QMP");
+    QmpContext *context = live->context;
+    QueryCommands *queries = query_commands_new(context);
 
+    g_ptr_array_add(live->queries, queries);
     qmp_registry_add(registry, qmp_builtin_commands, registry);
     qmp_registry_add(registry, qmp_qom_commands, context);
     query_commands_add_table(queries, registry, queries_cpu);
@@ -24,7 +37,6 @@ static QmpRegistry *mount_registry(QmpContext *context, QueryCommands *queries, 
     if (context->source->ops->set != NULL) {
         qmp_registry_add(registry, qmp_live_commands, context);
     }
-    return registry;
 }
 
 /* QEMU has had qom-list-get since 10.1. */
@@ -36,22 +48,84 @@ static gboolean is_ours(const char *command, const QmpVersion *version)
            (strcmp(command, "qom-list-get") == 0 && !has_bulk);
 }
 
-QmpRegistry *companion_live_registry(QmpContext *context, QueryCommands *queries, Share *share)
+static void add_ours(CompanionLive *live, QmpRegistry *registry)
 {
-    QmpVersion version;
-    QmpRegistry *registry;
-
-    live_source_version(context->source, &version);
-    if (share == NULL) {
-        return mount_registry(context, queries, &version);
-    }
-    registry = share_registry(share, &version);
     for (const QmpCommand *command = qmp_qom_commands; command->name != NULL; command++) {
-        if (is_ours(command->name, &version) && share_permits(share, command->name)) {
-            qmp_registry_add_one(registry, command, context);
+        if (is_ours(command->name, &live->version) && share_permits(live->share, command->name)) {
+            qmp_registry_add_one(registry, command, live->context);
         }
     }
-    return registry;
+}
+
+static void make_registry(CompanionLive *live, const Snapshot *snapshot)
+{
+    QmpRegistry *registry;
+
+    if (live->share != NULL) {
+        registry = share_registry(live->share, &live->version);
+        add_ours(live, registry);
+    } else {
+        registry = qmp_registry_new_bare(&live->version,
+                                         "this socket has what the mount shows; with --share it has all of QMP");
+        add_mounted(live, registry, snapshot);
+    }
+    g_ptr_array_add(live->registries, registry);
+}
+
+/* As vm/ shows it. FALSE where that is what is known already. */
+static gboolean take_version(CompanionLive *live, const Snapshot *snapshot)
+{
+    const Node *vm = views_get(snapshot->root, VIEW_VM);
+    JsonSlice value = vm->kind == NODE_RECORD ? json_member(vm->text, "version") : (JsonSlice){NULL, 0};
+    g_autofree char *text = value.length > 0 ? json_string_dup(value, NULL) : NULL;
+    QmpVersion version = {.package = ""};
+
+    if (text == NULL || sscanf(text, "%u.%u.%u", &version.major, &version.minor, &version.micro) != 3 ||
+        (version.major == live->version.major && version.minor == live->version.minor &&
+         version.micro == live->version.micro)) {
+        return FALSE;
+    }
+    live->version = version;
+    return TRUE;
+}
+
+QmpRegistry *companion_live_offer(void *companion_live)
+{
+    CompanionLive *live = companion_live;
+    g_autoptr(Snapshot) snapshot = snapshots_current(live->context->source->snapshots);
+    guint64 names = live->share != NULL ? 0 : views_get(snapshot->root, VIEW_QUERY)->names_stamp;
+
+    if (take_version(live, snapshot) || names != live->names || live->registries->len == 0) {
+        live->names = names;
+        make_registry(live, snapshot);
+    }
+    return g_ptr_array_index(live->registries, live->registries->len - 1);
+}
+
+/* ---- life ---- */
+
+CompanionLive *companion_live_new(QmpContext *context, Share *share)
+{
+    CompanionLive *live = g_new0(CompanionLive, 1);
+
+    live->context = context;
+    live->share = share;
+    live->registries = g_ptr_array_new_with_free_func((GDestroyNotify)qmp_registry_unref);
+    live->queries = g_ptr_array_new_with_free_func((GDestroyNotify)query_commands_free);
+    live_source_version(context->source, &live->version);
+    live->package = g_strdup(live->version.package);
+    live->version.package = live->package;
+    return live;
+}
+
+void companion_live_free(CompanionLive *live)
+{
+    if (live != NULL) {
+        g_ptr_array_unref(live->registries);
+        g_ptr_array_unref(live->queries);
+        g_free(live->package);
+        g_free(live);
+    }
 }
 
 /* ---- events ---- */
@@ -100,20 +174,22 @@ static void listen_live(Source *source, QmpServer *server)
     g_mutex_clear(&errand.lock);
 }
 
-void companion_live_connect(QmpServer *server, Source *source, Share *share)
+void companion_live_connect(CompanionLive *live, QmpServer *server)
 {
+    Source *source = live->context->source;
     QmpClientHooks hooks;
 
-    if (share != NULL) {
-        share_attach(share, live_source_context(source), live_source_link(source));
-        hooks = share_hooks(share);
+    qmp_server_set_offer(server, companion_live_offer, live);
+    if (live->share != NULL) {
+        share_attach(live->share, live_source_context(source), live_source_link(source));
+        hooks = share_hooks(live->share);
         qmp_server_set_client_hooks(server, &hooks);
     }
     /* Waits, so that the share is attached by then. */
     listen_live(source, server);
 }
 
-void companion_live_leave(Source *source)
+void companion_live_leave(CompanionLive *live)
 {
-    listen_live(source, NULL);
+    listen_live(live->context->source, NULL);
 }

@@ -17,6 +17,7 @@ struct Companion {
     QmpServer *server;
     EventLog *events;
     QueryCommands *queries;
+    CompanionLive *live;   /* of a running QEMU; or NULL */
     QmpCommand object_add; /* the row of that name, with what our own types take */
     GPtrArray *memory;     /* of its argument type */
 };
@@ -129,7 +130,8 @@ static QmpRegistry *companion_registry(Companion *companion, Share *share)
 
     companion->queries = query_commands_new(context);
     if (source_is_live(context->source)) {
-        return companion_live_registry(context, companion->queries, share);
+        companion->live = companion_live_new(context, share);
+        return qmp_registry_ref(companion_live_offer(companion->live));
     }
     registry = qmp_registry_new(&version);
     if (is_model) {
@@ -258,8 +260,8 @@ Companion *companion_new(Source *source, Vm *vm, const CompanionOptions *options
             qmp_server_set_exclusive(companion->server);
         }
         vm_call(vm, start_listening, NULL, companion);
-    } else if (source_is_live(source)) {
-        companion_live_connect(companion->server, source, options->share);
+    } else if (companion->live != NULL) {
+        companion_live_connect(companion->live, companion->server);
     }
     return g_steal_pointer(&companion);
 }
@@ -276,11 +278,12 @@ void companion_free(Companion *companion)
     }
     if (companion->context.vm != NULL) {
         leave_vm(companion->context.vm);
-    } else if (companion->server != NULL && source_is_live(companion->context.source)) {
-        companion_live_leave(companion->context.source);
+    } else if (companion->live != NULL && companion->server != NULL) {
+        companion_live_leave(companion->live);
     }
     qmp_server_free(companion->server);
     query_commands_free(companion->queries);
+    companion_live_free(companion->live);
     g_ptr_array_unref(companion->memory);
     g_free(companion);
 }
