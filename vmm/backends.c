@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Small backends: sources of randomness, secrets, character devices. The main loop. */
+/* Small backends: sources of randomness, secrets. The main loop. */
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
@@ -147,31 +147,4 @@ const ObjectType secret_type = {
     .user_creatable = TRUE,
     .props = secret_props,
     .complete = secret_complete,
-};
-
-/* ---- character devices ---- */
-
-typedef struct Chardev {
-    Object base;
-    int encoding;
-} Chardev;
-
-static const ObjectType chardev_type = {
-    .name = "chardev", .help = "a character device", .instance_size = sizeof(Chardev), .abstract = TRUE};
-
-const ObjectType chardev_null_type = {
-    .name = "chardev-null", .help = "what is written is gone, and there is nothing to read", .parent = &chardev_type};
-
-static const char *const encodings[] = {"cp437", "utf8", NULL};
-
-static const Property chardev_vc_props[] = {
-    PROP_ENUM(Chardev, encoding, "encoding", "ChardevVCEncoding", encodings, .flags = PROP_INITIAL, .initial = 1),
-    {0},
-};
-
-const ObjectType chardev_vc_type = {
-    .name = "chardev-vc",
-    .help = "a text console of the display",
-    .parent = &chardev_type,
-    .props = chardev_vc_props,
 };

@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "vmm/device.h"
 #include "vmm/devices.h"
 #include "vmm/views.h"
 #include "vmm/vm-private.h"
@@ -370,13 +371,14 @@ static char *json_string(const char *text)
 static Sampler *disk_sampler_new(const BlockAttachment *attachment)
 {
     DiskSampler *sampler = g_new0(DiskSampler, 1);
-    g_autofree char *path = object_path(attachment->node->user);
+    const Object *user = attachment->node->user;
+    g_autofree char *path = object_is_a(user, "virtio-device") ? object_path(user) : g_strdup(device_id(user));
     guint64 before = 0;
 
     g_atomic_ref_count_init(&sampler->base.refs);
     sampler->base.fill = disk_sampler_fill;
     sampler->base.free = disk_sampler_free;
-    sampler->qdev = json_string(path);
+    sampler->qdev = json_string(path ? path : "");
     sampler->stats = block_stats_ref(block_disk_stats(attachment->disk));
     sampler->idle = block_stats_accessed(sampler->stats);
     for (const BlockNode *node = attachment->node; node && sampler->n < MAX_LEVELS; node = node->on) {

@@ -186,6 +186,11 @@ gboolean bus_attach(Object *object, Object *device, GError **error)
     return TRUE;
 }
 
+const GPtrArray *bus_devices(const Object *bus)
+{
+    return ((const Bus *)bus)->devices;
+}
+
 void bus_detach(Object *object, Object *device)
 {
     Bus *bus = (Bus *)object;

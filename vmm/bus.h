@@ -19,3 +19,5 @@ Object *bus_find(Vm *vm, const char *name, GError **error);
 Object *bus_find_free(Vm *vm, const char *bus_type_name, const char *device_type_name, GError **error);
 /* The board is complete: numbers the PCI buses that take devices, as the firmware wants it. */
 void bus_number_all(Vm *vm);
+/* What sits on it. Borrowed. */
+const GPtrArray *bus_devices(const Object *bus);

@@ -82,6 +82,7 @@ static void add_change_commands(QmpRegistry *registry, Companion *companion)
 {
     QmpContext *context = &companion->context;
 
+    qmp_registry_add(registry, qmp_hosts_commands, context);
     for (const QmpCommand *command = qmp_change_commands; command->name != NULL; command++) {
         if (context->vm != NULL && strcmp(command->name, "object-add") == 0) {
             companion->object_add = *command;
@@ -152,6 +153,7 @@ static QmpRegistry *companion_registry(Companion *companion, Share *share)
         query_commands_add_vm(companion->queries, registry);
         qmp_registry_add_events(registry, qmp_vm_events);
         qmp_registry_add_events(registry, qmp_block_events);
+        qmp_registry_add_events(registry, qmp_hosts_events);
     }
     add_change_commands(registry, companion);
     qmp_registry_add(registry, qmp_block_commands, context);

@@ -61,6 +61,9 @@ static VmConfig *config_new_empty(void)
     config->nics = nics_new();
     config->iothreads = g_ptr_array_new_with_free_func(g_free);
     config->objects = g_ptr_array_new_with_free_func(g_free);
+    config->blockdevs = g_ptr_array_new_with_free_func(g_free);
+    config->chardevs = g_ptr_array_new_with_free_func(g_free);
+    config->netdevs = g_ptr_array_new_with_free_func(g_free);
     config->devices = g_ptr_array_new_with_free_func(g_free);
     config->faults = g_ptr_array_new_with_free_func(g_free);
     config->qmp.capabilities = g_ptr_array_new_with_free_func(g_free);
@@ -153,12 +156,16 @@ VmConfig *vm_config_copy(const VmConfig *config)
     }
     copy_strings(config->iothreads, copy->iothreads);
     copy_strings(config->objects, copy->objects);
+    copy_strings(config->blockdevs, copy->blockdevs);
+    copy_strings(config->chardevs, copy->chardevs);
+    copy_strings(config->netdevs, copy->netdevs);
     copy_strings(config->devices, copy->devices);
     copy_strings(config->faults, copy->faults);
     copy->qmp.version = g_strdup(config->qmp.version);
     copy_strings(config->qmp.capabilities, copy->qmp.capabilities);
     copy_strings(config->qmp.without, copy->qmp.without);
     copy->qmp.exclusive = config->qmp.exclusive;
+    copy->serial = g_strdup(config->serial);
     copy->root_ports = config->root_ports;
     copy->paused = config->paused;
     return copy;
@@ -171,11 +178,15 @@ void vm_config_free(VmConfig *config)
     g_free(config->name);
     g_free(config->uuid);
     g_free(config->machine);
+    g_free(config->serial);
     g_free(config->cpus.model);
     g_array_unref(config->disks);
     g_array_unref(config->nics);
     g_ptr_array_unref(config->iothreads);
     g_ptr_array_unref(config->objects);
+    g_ptr_array_unref(config->blockdevs);
+    g_ptr_array_unref(config->chardevs);
+    g_ptr_array_unref(config->netdevs);
     g_ptr_array_unref(config->devices);
     g_ptr_array_unref(config->faults);
     g_free(config->qmp.version);
@@ -284,6 +295,10 @@ static const ConfigMember config_members[] = {
     MEMBER(VmConfig, nics, "nics", CONFIG_OBJECTS, .object = &nic_object),
     MEMBER(VmConfig, iothreads, "iothreads", CONFIG_STRINGS, .check = check_id),
     MEMBER(VmConfig, objects, "objects", CONFIG_JSON),
+    MEMBER(VmConfig, blockdevs, "blockdevs", CONFIG_JSON),
+    MEMBER(VmConfig, chardevs, "chardevs", CONFIG_JSON),
+    MEMBER(VmConfig, netdevs, "netdevs", CONFIG_JSON),
+    MEMBER(VmConfig, serial, "serial", CONFIG_STRING),
     MEMBER(VmConfig, devices, "devices", CONFIG_JSON),
     MEMBER(VmConfig, faults, "faults", CONFIG_JSON),
     MEMBER(VmConfig, qmp, "qmp", CONFIG_OBJECT, .object = &qmp_object),

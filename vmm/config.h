@@ -62,6 +62,10 @@ typedef struct VmConfig {
     GArray *nics;         /* VmNic */
     GPtrArray *iothreads; /* char *, their ids */
     GPtrArray *objects;   /* char *: more of them, JSON as object-add has its arguments */
+    GPtrArray *blockdevs; /* char *: block nodes, JSON as blockdev-add has its arguments */
+    GPtrArray *chardevs;  /* char *: JSON as chardev-add has its arguments */
+    GPtrArray *netdevs;   /* char *: JSON as netdev_add has its arguments */
+    char *serial;         /* the id of the character device of the serial port; or NULL: a text console */
     GPtrArray *devices;   /* char *: more of them, JSON as device_add has its arguments */
     GPtrArray *faults;    /* char *: more of them, JSON as object-add has a qmp-fault's */
     VmQmp qmp;

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "vmm/bus.h"
+#include "vmm/hosts.h"
 #include "vmm/parts.h"
 #include "vmm/vm-private.h"
 
@@ -53,6 +54,7 @@ static void device_unparent(Object *object)
 
     if (device->parent_bus)
         bus_detach(device->parent_bus, object);
+    host_release(object);
     if (device->realized && vm_is_up(vm) && !vm_is_ending(vm))
         tell_deleted(vm, object);
     device->realized = false;
@@ -109,6 +111,8 @@ gboolean device_complete(Object *object, GError **error)
     Vm *vm = vm_of(object);
     const DeviceInfo *info = device_info(vm_device_types(vm), object->class);
 
+    if (!host_claim(object, error))
+        return FALSE;
     if (device->parent_bus && !bus_attach(device->parent_bus, object, error))
         return FALSE;
     if (info && !parts_make(object, info, error))

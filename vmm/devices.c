@@ -4,11 +4,14 @@
 
 #include <string.h>
 
+#include "vmm/balloon.h"
 #include "vmm/block.h"
 #include "vmm/bus.h"
 #include "vmm/device.h"
+#include "vmm/hosts.h"
 #include "vmm/id.h"
 #include "vmm/iothread.h"
+#include "vmm/machine.h"
 #include "vmm/vm-private.h"
 
 /* ---- arguments ---- */
@@ -329,6 +332,7 @@ void vm_cont(Vm *vm)
         return;
     vm_set_status(vm, "running");
     vm_event(vm, "RESUME", NULL);
+    balloon_resume(vm);
 }
 
 void vm_reset(Vm *vm)
@@ -483,6 +487,10 @@ gboolean devices_make(Vm *vm, GError **error)
         if (!iothread_new(vm, config->iothreads->pdata[i], error))
             return FALSE;
     }
+    if (!make_listed(vm, config->chardevs, "chardevs", chardev_add, error) || !machine_connect_ports(vm, error) ||
+        !make_listed(vm, config->netdevs, "netdevs", netdev_add, error) ||
+        !make_listed(vm, config->blockdevs, "blockdevs", blockdev_add, error))
+        return FALSE;
     if (!make_listed(vm, config->objects, "objects", add_early, error) || !make_faults(vm, error))
         return FALSE;
     for (guint i = 0; i < config->root_ports; i++) {

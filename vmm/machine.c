@@ -2,6 +2,7 @@
 /* The q35 machine: what of it follows from the configuration. The rest is in vmm/data. */
 #include "vmm/machine.h"
 
+#include "vmm/chardev.h"
 #include "vmm/memory-backend.h"
 #include "vmm/memory-region.h"
 #include "vmm/parts.h"
@@ -101,16 +102,34 @@ static void make_memory_map(Vm *vm)
 
 /* ---- the host's side of the board's ports ---- */
 
-static void make_chardevs(Vm *vm)
+/* A text console of the display, where the configuration has nothing else. */
+static void make_console(Vm *vm, const char *port)
 {
-    static const char *const ports[] = {"serial", "parallel"};
+    g_autofree char *name = g_strdup_printf("%s0", port);
+    g_autofree char *json = g_strdup_printf("\"%s\"", name);
 
-    for (guint i = 0; i < G_N_ELEMENTS(ports); i++) {
-        g_autofree char *name = g_strdup_printf("%s0", ports[i]);
-        g_autofree char *json = g_strdup_printf("\"%s\"", name);
-        object_new_child(vm_chardevs(vm), name, vm_class(vm, chardev_vc_type.name));
-        object_assign(vm_part(vm, ports[i]), "chardev", json);
+    ((Chardev *)object_new_child(vm_chardevs(vm), name, vm_class(vm, chardev_vc_type.name)))->user = vm_part(vm, port);
+    object_assign(vm_part(vm, port), "chardev", json);
+}
+
+gboolean machine_connect_ports(Vm *vm, GError **error)
+{
+    const char *serial = vm_config(vm)->serial;
+    Chardev *chardev = serial ? chardev_find(vm, serial) : NULL;
+
+    make_console(vm, "parallel");
+    if (!serial) {
+        make_console(vm, "serial");
+    } else if (!chardev) {
+        g_set_error(error, OBJMODEL_ERROR, OBJMODEL_ERROR_NOT_FOUND, "serial: there is no character device '%s'",
+                    serial);
+        return FALSE;
+    } else {
+        g_autofree char *json = g_strdup_printf("\"%s\"", serial);
+        chardev->user = vm_part(vm, "serial");
+        object_assign(chardev->user, "chardev", json);
     }
+    return TRUE;
 }
 
 static const BoardStep steps[] = {
@@ -127,7 +146,6 @@ void machine_make(Vm *vm)
 
     vm_add_part(vm, "machine", object);
     board_make(vm, pc_q35_machine_type.name, steps);
-    make_chardevs(vm);
     object_set_alias_target(object, &machine->rtc, vm_part(vm, "rtc"));
 }
 

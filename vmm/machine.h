@@ -9,3 +9,5 @@
 void machine_make(Vm *vm);
 /* Shows the time of this moment; to be called once a second. */
 void machine_tick(Vm *vm, gint64 seconds);
+/* Gives the board's ports what the configuration connects them with; all character devices are there. */
+gboolean machine_connect_ports(Vm *vm, GError **error);

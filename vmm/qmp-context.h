@@ -32,7 +32,8 @@ extern const QmpCommand qmp_qom_commands[];    /* need the object tree */
 extern const QmpCommand qmp_types_commands[];  /* need a VM */
 extern const QmpCommand qmp_change_commands[]; /* change something */
 extern const QmpCommand qmp_block_commands[];  /* the same, of block nodes */
+extern const QmpCommand qmp_hosts_commands[];  /* the same, of what devices use of the host; and the balloon */
 /* A list of ObjectPropertyInfo: what qom-list and the listings of a type's properties return. */
 extern const QmpType qmp_property_info_list;
 /* What a VM tells of. */
-extern const QmpEvent qmp_vm_events[], qmp_block_events[];
+extern const QmpEvent qmp_vm_events[], qmp_block_events[], qmp_hosts_events[];

@@ -95,7 +95,7 @@ static void count_device(const QueryObject *device G_GNUC_UNUSED, gpointer opaqu
     ++*(guint *)opaque;
 }
 
-/* What the guest has left of its memory: all, as nothing was asked of it. */
+/* What the guest has left of its memory. */
 static gboolean query_balloon(const QueryInput *in, GString *out, GError **error)
 {
     guint n = 0;
@@ -105,7 +105,7 @@ static gboolean query_balloon(const QueryInput *in, GString *out, GError **error
         g_set_error(error, QMP_ERROR, QMP_ERROR_DEVICE_NOT_ACTIVE, "No balloon device has been activated");
         return FALSE;
     }
-    g_string_append_printf(out, "{\"actual\":%" G_GUINT64_FORMAT "}", vm_config(in->vm)->memory);
+    g_string_append_printf(out, "{\"actual\":%" G_GUINT64_FORMAT "}", vm_balloon(in->vm));
     return TRUE;
 }
 

@@ -17,7 +17,12 @@ extern const ObjectType iothread_type;
 extern const ObjectType rng_random_type;
 extern const ObjectType rng_builtin_type;
 extern const ObjectType secret_type;
+
+/* chardev.c */
 extern const ObjectType chardev_null_type;
+extern const ObjectType chardev_file_type;
+extern const ObjectType chardev_ringbuf_type;
+extern const ObjectType chardev_memory_type;
 extern const ObjectType chardev_vc_type;
 
 /* machine.c */
@@ -29,6 +34,15 @@ extern const ObjectType mc146818rtc_type;
 extern const ObjectType virtio_pci_type;
 extern const ObjectType virtio_net_device_type;
 extern const ObjectType virtio_rng_device_type;
+extern const ObjectType virtio_scsi_device_type;
+extern const ObjectType virtio_scsi_pci_type;
+extern const ObjectType virtio_balloon_device_type;
+
+/* plugged.c */
+extern const ObjectType scsi_hd_type;
+extern const ObjectType nvme_type;
+extern const ObjectType virtserialport_type;
+extern const ObjectType qemu_xhci_type;
 
 /* virtio-blk.c */
 extern const ObjectType virtio_blk_device_type;

@@ -45,7 +45,7 @@ static const Property virtio_blk_props[] = {
     {0},
 };
 
-static guint queues_by_cpus(const Object *object)
+guint virtio_queues_by_cpus(const Object *object)
 {
     return MIN(vm_config(vm_of(object))->cpus.count, MAX_QUEUES);
 }
@@ -121,7 +121,7 @@ static gboolean take_intervals(Object *object, guint *ret, guint *ret_n, GError 
     return TRUE;
 }
 
-static gboolean attach(Object *object, BlockNode *node, GError **error)
+BlockAttachment *virtio_disk_attach(Object *object, BlockNode *node, GError **error)
 {
     Vm *vm = vm_of(object);
     Object *iothread = object_linked(object, "iothread");
@@ -138,9 +138,8 @@ static gboolean attach(Object *object, BlockNode *node, GError **error)
     };
 
     if (!take_intervals(object, intervals, &options.stats.n_intervals, error))
-        return FALSE;
-    ((VirtioBlk *)object)->attachment = block_attach(vm, node, object, &options, error);
-    return ((VirtioBlk *)object)->attachment != NULL;
+        return NULL;
+    return block_attach(vm, node, object, &options, error);
 }
 
 static gboolean virtio_blk_complete(Object *object, GError **error)
@@ -152,10 +151,11 @@ static gboolean virtio_blk_complete(Object *object, GError **error)
         g_set_error(error, OBJMODEL_ERROR, OBJMODEL_ERROR_BAD_VALUE, "drive property not set");
         return FALSE;
     }
-    if (!attach(object, node, error))
+    blk->attachment = virtio_disk_attach(object, node, error);
+    if (!blk->attachment)
         return FALSE;
     if (blk->num_queues == QUEUES_BY_CPUS)
-        blk->num_queues = (uint16_t)queues_by_cpus(object);
+        blk->num_queues = (uint16_t)virtio_queues_by_cpus(object);
     set_geometry(object, node->size);
     return device_complete(object, error);
 }
@@ -185,7 +185,7 @@ static gboolean virtio_blk_pci_complete(Object *object, GError **error)
     g_autofree char *vectors = NULL;
 
     if (queues == QUEUES_BY_CPUS)
-        queues = queues_by_cpus(object);
+        queues = virtio_queues_by_cpus(object);
     vectors = g_strdup_printf("%u", queues + 1);
     if (virtio_has_value(object, "vectors", "4294967295"))
         object_assign(object, "vectors", vectors);

@@ -114,3 +114,50 @@ const ObjectType virtio_rng_device_type = {
     .instance_size = sizeof(Device),
     .complete = virtio_rng_complete,
 };
+
+/* ---- SCSI ---- */
+
+enum { SCSI_FIXED_QUEUES = 2 }; /* for control and for events; and an interrupt for changes */
+
+static gboolean scsi_queues_are_open(Object *object)
+{
+    return virtio_has_value(object, "num_queues", "4294967295");
+}
+
+static gboolean virtio_scsi_complete(Object *object, GError **error)
+{
+    g_autofree char *queues = g_strdup_printf("%u", virtio_queues_by_cpus(object));
+    if (scsi_queues_are_open(object))
+        object_assign(object, "num_queues", queues);
+    return device_complete(object, error);
+}
+
+const ObjectType virtio_scsi_device_type = {
+    .name = "virtio-scsi-device",
+    .help = "a SCSI controller",
+    .instance_size = sizeof(Device),
+    .complete = virtio_scsi_complete,
+};
+
+static gboolean virtio_scsi_pci_complete(Object *object, GError **error)
+{
+    g_autoptr(GString) queues = g_string_new(NULL);
+    gint64 number = 0;
+
+    if (scsi_queues_are_open(object))
+        number = virtio_queues_by_cpus(object);
+    else if (object_get(object, "num_queues", queues, NULL))
+        json_to_int64((JsonSlice){queues->str, queues->len}, &number);
+    if (virtio_has_value(object, "vectors", "4294967295")) {
+        g_autofree char *vectors = g_strdup_printf("%" G_GINT64_FORMAT, number + SCSI_FIXED_QUEUES + 1);
+        object_assign(object, "vectors", vectors);
+    }
+    return virtio_pci_complete(object, error);
+}
+
+const ObjectType virtio_scsi_pci_type = {
+    .name = "virtio-scsi-pci",
+    .help = "a SCSI controller on a PCI bus",
+    .instance_size = sizeof(Device),
+    .complete = virtio_scsi_pci_complete,
+};

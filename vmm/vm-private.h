@@ -21,6 +21,8 @@ BlockNodes *vm_block_nodes(Vm *vm);
 struct BlockLoop *vm_block_loop(Vm *vm);
 /* Atomic: whether disks had their first request since they were looked at; any thread. */
 gint *vm_first_accesses(Vm *vm);
+/* The far ends of network cards, by id: see netdev.h. */
+GHashTable *vm_netdevs(Vm *vm);
 /* The links that wait for a part to come: see parts.h. */
 typedef struct WaitingLink WaitingLink;
 void waiting_link_free(WaitingLink *link);
@@ -28,6 +30,9 @@ GPtrArray *vm_waiting_links(Vm *vm);
 
 /* What goes wrong on request; constant, any thread. */
 QmpFaults *vm_faults(Vm *vm);
+
+/* Told by the balloon, for vm_balloon(). */
+void vm_set_balloon(Vm *vm, guint64 bytes);
 
 /* Told by iothreads, for vm_iothread_thread_id(). */
 void vm_iothread_started(Vm *vm, const char *id, int thread_id);

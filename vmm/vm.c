@@ -16,6 +16,7 @@
 #include "vmm/data.h"
 #include "vmm/devices.h"
 #include "vmm/machine.h"
+#include "vmm/netdev.h"
 #include "vmm/parts.h"
 #include "vmm/query.h"
 #include "vmm/types.h"
@@ -47,12 +48,15 @@ struct Vm {
 
     gint first_accesses; /* atomic */
 
+    gsize balloon; /* atomic: written by the main loop */
+
     /* The main loop's. */
     Object *root, *peripheral, *peripheral_anon, *unattached, *objects, *chardevs;
     GHashTable *parts; /* name -> Object, a reference */
     GPtrArray *buses, *disks, *waiting_links;
     BlockNodes block_nodes;
     BlockLoop *block_loop;
+    GHashTable *netdevs;
     const char *status;
     gboolean is_up, is_ending;
     Publisher *publisher;
@@ -192,6 +196,11 @@ gint *vm_first_accesses(Vm *vm)
     return &vm->first_accesses;
 }
 
+GHashTable *vm_netdevs(Vm *vm)
+{
+    return vm->netdevs;
+}
+
 GPtrArray *vm_waiting_links(Vm *vm)
 {
     return vm->waiting_links;
@@ -205,6 +214,12 @@ Object *vm_part(Vm *vm, const char *name)
 void vm_add_part(Vm *vm, const char *name, Object *part)
 {
     g_hash_table_insert(vm->parts, g_strdup(name), object_ref(part));
+}
+
+void vm_remove_part(Vm *vm, const char *name, const Object *part)
+{
+    if (vm_part(vm, name) == part)
+        g_hash_table_remove(vm->parts, name);
 }
 
 gboolean vm_is_up(const Vm *vm)
@@ -308,6 +323,18 @@ BlockList *vm_block_list(Vm *vm)
     list = block_list_ref(vm->block_list);
     g_mutex_unlock(&vm->lock);
     return list;
+}
+
+/* ---- the balloon ---- */
+
+guint64 vm_balloon(Vm *vm)
+{
+    return (guint64)(gsize)g_atomic_pointer_get(&vm->balloon);
+}
+
+void vm_set_balloon(Vm *vm, guint64 bytes)
+{
+    g_atomic_pointer_set(&vm->balloon, (gsize)bytes);
 }
 
 /* ---- events ---- */
@@ -570,6 +597,7 @@ Vm *vm_new(const VmConfig *config, GError **error)
     vm->waiting_links = g_ptr_array_new_with_free_func((GDestroyNotify)waiting_link_free);
     vm->block_nodes.by_name = g_hash_table_new(g_str_hash, g_str_equal);
     vm->block_nodes.all = g_ptr_array_new();
+    vm->netdevs = g_hash_table_new_full(g_str_hash, g_str_equal, NULL, (GDestroyNotify)netdev_free);
     vm->events = g_ptr_array_new_with_free_func(event_free);
 
     if (!x86_cpu_class(vm->types, vm->config->cpus.model, error) || !vm_start(vm, error))
@@ -597,6 +625,7 @@ void vm_free(Vm *vm)
     g_hash_table_unref(vm->block_nodes.by_name);
     g_ptr_array_unref(vm->block_nodes.all);
     block_list_unref(vm->block_list);
+    g_hash_table_unref(vm->netdevs);
     g_ptr_array_unref(vm->waiting_links);
     g_ptr_array_unref(vm->disks);
     g_ptr_array_unref(vm->buses);

@@ -41,6 +41,9 @@ GBytes *vm_command_names(Vm *vm);
 /* The thread of an iothread, as gettid() has it; 0: there is no such iothread. */
 int vm_iothread_thread_id(Vm *vm, const char *id);
 
+/* What the balloon leaves to the guest, in bytes. */
+guint64 vm_balloon(Vm *vm);
+
 /*
  * Hands a job to the main loop: run is called there, what it changed is published, and then done
  * (or NULL) is called, also there. Jobs are done in the order given. Never waits.
@@ -87,3 +90,5 @@ void vm_set_event_listener(Vm *vm, VmEventFunc func, gpointer opaque);
 /* The parts of the board that have a name of their own in vmm/data; NULL where there is none. */
 Object *vm_part(Vm *vm, const char *name);
 void vm_add_part(Vm *vm, const char *name, Object *part);
+/* Where that object has the name. */
+void vm_remove_part(Vm *vm, const char *name, const Object *part);

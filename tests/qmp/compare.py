@@ -30,6 +30,8 @@ OURS = {
     'qom-list-get/ret[]/value': 'of the form for one object',
     'object-add/arg:memory-backend-ram/size': 'a property; that it is needed is checked when the object is complete',
     'device_add/features': "about QEMU's command line",
+    'chardev-add/arg/backend': 'its members depend on its type; the command checks them',
+    'netdev_add/arg': 'its members depend on the type; the command checks them',
     'object-add/arg/qom-type=qmp-fault': 'faults on request',
     'object-add/arg/qom-type=io-load': 'load of a disk, as a guest would make it',
     'object-add/arg:rng-random/opened': 'QEMU ignores it',

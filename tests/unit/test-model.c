@@ -569,12 +569,13 @@ static void test_all_devices(void)
 /* Devices of many kinds, as a client would list them. */
 static void test_listed(void)
 {
-    g_auto(Model) model =
-        model_new("{\"disks\":[],\"nics\":[],\"objects\":[{\"qom-type\":\"rng-random\",\"id\":\"r\"}],\"devices\":["
-                  "{\"driver\":\"virtio-rng-pci\",\"id\":\"rng0\",\"rng\":\"r\"},"
-                  "{\"driver\":\"virtio-scsi-pci\",\"id\":\"scsi0\"},{\"driver\":\"scsi-hd\",\"id\":\"hd\"},"
-                  "{\"driver\":\"qemu-xhci\",\"id\":\"usb\"},{\"driver\":\"usb-tablet\",\"id\":\"tablet\"},"
-                  "{\"driver\":\"nvme\",\"id\":\"n\"}]}");
+    g_auto(Model) model = model_new(
+        "{\"disks\":[],\"nics\":[],\"objects\":[{\"qom-type\":\"rng-random\",\"id\":\"r\"}],\"devices\":["
+        "{\"driver\":\"virtio-rng-pci\",\"id\":\"rng0\",\"rng\":\"r\"},"
+        "{\"driver\":\"virtio-scsi-pci\",\"id\":\"scsi0\"},{\"driver\":\"scsi-hd\",\"id\":\"hd\",\"drive\":\"b\"},"
+        "{\"driver\":\"qemu-xhci\",\"id\":\"usb\"},{\"driver\":\"usb-tablet\",\"id\":\"tablet\"},"
+        "{\"driver\":\"nvme\",\"id\":\"n\",\"serial\":\"s\"}],"
+        "\"blockdevs\":[{\"driver\":\"null-co\",\"node-name\":\"b\",\"size\":1048576}]}");
 
     check_value(&model, "/machine/peripheral/rng0", "rng", "\"/objects/r\"");
     check_value(&model, "/machine/peripheral/hd", "parent_bus", "\"/machine/peripheral/scsi0/virtio-backend/scsi0.0\"");
