@@ -50,7 +50,7 @@ class Peer:
         except OSError:
             self.socket.close()
             raise
-        self.buffer = b''
+        self.buffer = bytearray()  # in place: a reply may have 100 MB
         self.events = []
 
     def send(self, data):
@@ -60,17 +60,25 @@ class Peer:
         """Nothing more will be sent."""
         self.socket.shutdown(socket.SHUT_WR)
 
-    def message(self, timeout=20):
-        """The next line as an object; None at the end of the connection. TimeoutError when nothing comes."""
+    def line(self, timeout=20):
+        """The next line; None at the end of the connection. TimeoutError when nothing comes."""
         deadline = time.monotonic() + timeout
-        while b'\n' not in self.buffer:
+        searched = 0
+        while (end := self.buffer.find(b'\n', searched)) < 0:
+            searched = len(self.buffer)
             self.socket.settimeout(max(deadline - time.monotonic(), 0.001))
             data = self.socket.recv(1 << 20)
             if not data:
                 return None
             self.buffer += data
-        line, self.buffer = self.buffer.split(b'\n', 1)
-        return json.loads(line)
+        line = bytes(memoryview(self.buffer)[:end])
+        del self.buffer[:end + 1]
+        return line
+
+    def message(self, timeout=20):
+        """The next line as an object; None at the end of the connection. TimeoutError when nothing comes."""
+        line = self.line(timeout)
+        return None if line is None else json.loads(line)
 
     def reply(self, timeout=20):
         """The next message that is no event; events are collected."""

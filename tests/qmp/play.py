@@ -2,9 +2,9 @@
 # SPDX-License-Identifier: MIT
 """Plays exchanges that were recorded from a QEMU against our own server, and prints the results as TAP.
 
-usage: play.py SERVE RECORDED.json [NAME...]
+usage: play.py SERVE RECORDED.json VALUES.json [NAME...]
 
-What the file holds is said in its member "about".
+What the files hold is said in their members "about".
 """
 
 import json
@@ -25,39 +25,46 @@ def fits(expected, got):
     return expected == got
 
 
+def same(wanted, got):
+    """Whether a value is another one, where that does not say "$any"."""
+    if isinstance(wanted, dict) and isinstance(got, dict):
+        return wanted.keys() == got.keys() and all(same(value, got[name]) for name, value in wanted.items())
+    if isinstance(wanted, list) and isinstance(got, list):
+        return len(wanted) == len(got) and all(map(same, wanted, got))
+    return wanted == '$any' or (wanted == got and type(wanted) is type(got))
+
+
 def unexpected(expected, got):
     return f'expected {json.dumps(expected)[:200]}, got {json.dumps(got)[:200]}'
 
 
-def play_plain(peer, expected):
+def play_plain(got, expected):
     """One reply for each that is expected, and no more."""
-    for want in expected:
-        if want == {'eof': True}:
-            peer.end()
-            want = None
-        got = peer.reply()
-        if got != want if want is None else not fits(want, got):
-            return unexpected(want, got)
-    peer.end()
-    rest = peer.reply()
-    return None if rest is None else f'one reply too many: {json.dumps(rest)[:200]}'
+    for want, reply in zip(expected, got):
+        if not fits(want, reply) or ('id' in reply) != ('id' in want):
+            return unexpected(want, reply)
+    return None if len(got) == len(expected) else f'{len(got)} replies, not {len(expected)}'
 
 
-def play_recovery(peer, expected):
+def play_recovery(got, expected):
     """The first reply, then errors, one at least, then the last reply."""
     first, error, last = expected
-    got = peer.reply()
-    if not fits(first, got):
-        return unexpected(first, got)
-    got = peer.reply()
-    if not fits(error, got):
-        return unexpected(error, got)
-    while 'error' in got and not fits(last, got):
-        got = peer.reply()
-    return None if fits(last, got) else unexpected(last, got)
+    return play_plain(got, [first] + [error] * max(len(got) - 2, 1) + [last])
 
 
-def play(path, case):
+def check_values(got, events, values):
+    """All that is in the replies but their ids, which the recording has; and the events."""
+    for want, reply in zip(values['replies'], got):
+        rest = {name: value for name, value in reply.items() if name != 'id'}
+        if not same(want, rest):
+            return unexpected(want, rest)
+    if len(got) != len(values['replies']):
+        return f'{len(got)} replies, not {len(values["replies"])}'
+    got_events = [[event['event'], event.get('data')] for event in events]
+    return None if got_events == values.get('events', []) else unexpected(values.get('events', []), got_events)
+
+
+def play(path, case, values):
     """What went wrong, or None."""
     peer = Peer(path)
     try:
@@ -66,7 +73,10 @@ def play(path, case):
         for chunk in case['send']:
             peer.send(chunk.encode('latin-1'))
             time.sleep(0.002)  # so that it is read in these pieces
-        return (play_recovery if case.get('recovers') else play_plain)(peer, case['expect'])
+        peer.end()
+        got = list(iter(peer.reply, None))
+        return ((play_recovery if case.get('recovers') else play_plain)(got, case['expect'])
+                or check_values(got, peer.events, values))
     except (OSError, ValueError) as problem:
         return f'{type(problem).__name__}: {problem}'
     finally:
@@ -74,17 +84,19 @@ def play(path, case):
 
 
 def main():
-    if len(sys.argv) < 3:
+    if len(sys.argv) < 4:
         sys.exit(__doc__)
     with open(sys.argv[2], encoding='utf-8') as file:
         cases = json.load(file)['cases']
-    if len(sys.argv) > 3:
-        cases = [case for case in cases if case['name'] in sys.argv[3:]]
+    with open(sys.argv[3], encoding='utf-8') as file:
+        values = json.load(file)['cases']
+    if len(sys.argv) > 4:
+        cases = [case for case in cases if case['name'] in sys.argv[4:]]
     print(f'1..{len(cases) + 1}')
     server = Server(sys.argv[1])
     try:
         for number, case in enumerate(cases, 1):
-            problem = play(server.path, case)
+            problem = play(server.path, case, values[case['name']])
             print(f'{"not " if problem else ""}ok {number} - {case["name"]}')
             if problem:
                 print(f'# {problem}')

@@ -145,22 +145,24 @@ def abuse():
     with Mount() as mount:
         peer = connect(mount)
         abusers = Abusers(os.readlink(mount.file("qmp")))
-        slowest = {"the socket": 0, "a file": 0, "a tree": 0}
+        times = {"the socket": [], "a file": [], "a tree": []}
 
         def timed(what, work):
             start = time.monotonic()
             result = work()
-            slowest[what] = max(slowest[what], time.monotonic() - start)
+            times[what].append(time.monotonic() - start)
             return result
 
-        for _ in range(20):
+        for _ in range(100):
             abusers.go_on()
             status = timed("the socket", lambda: peer.call("query-status"))
             equal(status["status"], "running", "what a good client gets")
             text = timed("a file", lambda: mount.read(*VALUE))
             check(text.strip().isdigit(), f"a file says {text!r}")
             check(timed("a tree", lambda: json.loads(mount.read("qom", ".tree.json")))["children"], "no tree")
-        check(max(slowest.values()) < 2 * SLOW, f"it took seconds: {slowest}")
+        # On a busy machine single answers are late for other reasons: 95 of 100 count.
+        late = {what: sorted(took)[len(took) * 95 // 100] for what, took in times.items()}
+        check(max(late.values()) < 0.1 * SLOW, f"95 of 100 took up to these seconds: {late}")
         abusers.close()
         check(memory_of(mount.process.pid) < (400 << 20) * SLOW, f"{memory_of(mount.process.pid)} bytes of memory")
         late = connect(mount)
