@@ -672,6 +672,20 @@ static gboolean is_missing(const LiveWant *want, void *opaque)
     return TRUE;
 }
 
+/* Whether something of it can be listed: then opendir does not wait, and what is new is looked for behind its back. */
+static gboolean is_listed(const LiveSource *live, const char *path)
+{
+    const char *key = tree_key(path);
+    const LiveObject *object = key != NULL ? live_tree_find(&live->tree, key) : NULL;
+    g_autoptr(GPtrArray) never = NULL;
+
+    if (key != NULL) {
+        return object == NULL || object->properties->len > 0;
+    }
+    never = live_answers_missing(live->answers, path, NULL, FALSE, 1);
+    return never->len == 0;
+}
+
 static gboolean live_wants_fetch(Source *source, const char *path, const char *property, SourceScope scope)
 {
     LiveSource *live = live_of(source);
@@ -680,7 +694,7 @@ static gboolean live_wants_fetch(Source *source, const char *path, const char *p
                    .property = (char *)property,
                    .scope = scope,
                    .since = MAX(g_get_monotonic_time() - live->options.ttl_us, 1)};
-    gboolean missing;
+    gboolean missing, listed;
 
     live_used(source);
     if (g_str_equal(path, view_name(VIEW_VM)) && !g_atomic_int_get(&live->connected)) {
@@ -688,8 +702,12 @@ static gboolean live_wants_fetch(Source *source, const char *path, const char *p
     }
     g_mutex_lock(&live->tree.lock);
     missing = fetch_missing(live, &fetch, is_missing, NULL);
+    listed = scope == SOURCE_NODE && property == NULL && is_listed(live, path);
     g_mutex_unlock(&live->tree.lock);
-    return missing;
+    if (missing && listed && g_atomic_int_get(&live->connected)) {
+        g_main_context_invoke(live->context, fetch_begin, fetch_new(live, path, NULL, scope));
+    }
+    return missing && !listed;
 }
 
 static void live_fetch(Source *source, const char *path, const char *property, SourceScope scope, SourceDone done,
