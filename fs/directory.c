@@ -32,8 +32,9 @@ static void dir_handle_free(Fs *fs, OpenHandle *base)
     g_free(handle);
 }
 
-static void opendir_answer(fuse_req_t req, fuse_ino_t id, struct fuse_file_info *fi)
+static void opendir_answer(fuse_req_t req, fuse_ino_t id, struct fuse_file_info *fi, size_t size)
 {
+    (void)size;
     Fs *fs = fs_of(req);
     Inode *inode = inode_from_id(fs, id);
     g_autoptr(Snapshot) snapshot = snapshots_current(fs->snapshots);
@@ -56,7 +57,7 @@ static void opendir_answer(fuse_req_t req, fuse_ino_t id, struct fuse_file_info 
 /* Replies: open, err (ESTALE; of a fetch: its error). Parked where the source must be asked. */
 void op_opendir(fuse_req_t req, fuse_ino_t id, struct fuse_file_info *fi)
 {
-    fetch_then(req, id, fi, SOURCE_NODE, opendir_answer);
+    fetch_then(req, id, fi, 0, SOURCE_NODE, opendir_answer);
 }
 
 /* Replies: err. */

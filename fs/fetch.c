@@ -10,6 +10,7 @@
 typedef struct Fetch {
     fuse_ino_t id;
     struct fuse_file_info fi;
+    size_t size;
     FetchAnswer answer;
 } Fetch;
 
@@ -27,7 +28,7 @@ static void fetch_answer(fuse_req_t req, const GError *error, void *data)
     if (error)
         fuse_reply_err(req, errno_from_error(error));
     else
-        fetch->answer(req, fetch->id, &fetch->fi);
+        fetch->answer(req, fetch->id, &fetch->fi, fetch->size);
 }
 
 static void fetch_done(const GError *error, void *opaque)
@@ -38,12 +39,13 @@ static void fetch_done(const GError *error, void *opaque)
     g_free(ticket);
 }
 
-void fetch_then(fuse_req_t req, fuse_ino_t id, struct fuse_file_info *fi, SourceScope scope, FetchAnswer answer)
+void fetch_then(fuse_req_t req, fuse_ino_t id, struct fuse_file_info *fi, size_t size, SourceScope scope,
+                FetchAnswer answer)
 {
     Fs *fs = fs_of(req);
     Source *source = fs->source;
     if (!source->ops->fetch) {
-        answer(req, id, fi);
+        answer(req, id, fi, size);
         return;
     }
     /* A property's file needs its property; a special file what its directory stands for. */
@@ -55,11 +57,11 @@ void fetch_then(fuse_req_t req, fuse_ino_t id, struct fuse_file_info *fi, Source
         scope = SOURCE_SUBTREE;
     if (!source->ops->wants_fetch(source, path, name, scope)) {
         last_errors_set(fs->fetch_errors, inode->ino, NULL);
-        answer(req, id, fi);
+        answer(req, id, fi, size);
         return;
     }
     Fetch *fetch = g_new(Fetch, 1);
-    *fetch = (Fetch){.id = id, .fi = *fi, .answer = answer};
+    *fetch = (Fetch){.id = id, .fi = *fi, .size = size, .answer = answer};
     FetchTicket *ticket = g_new(FetchTicket, 1);
     ticket->parking = parking_ref(fs->parking);
     ticket->parked = parking_park(fs, req, fetch_answer, fetch, g_free);

@@ -91,8 +91,9 @@ static gboolean open_item(Fs *fs, fuse_req_t req, const Inode *inode, gboolean w
     return TRUE;
 }
 
-static void open_answer(fuse_req_t req, fuse_ino_t id, struct fuse_file_info *fi)
+static void open_answer(fuse_req_t req, fuse_ino_t id, struct fuse_file_info *fi, size_t size)
 {
+    (void)size;
     Fs *fs = fs_of(req);
     Inode *inode = inode_from_id(fs, id);
     gboolean writing = (fi->flags & O_ACCMODE) != O_RDONLY, reading = (fi->flags & O_ACCMODE) != O_WRONLY;
@@ -124,9 +125,9 @@ void op_open(fuse_req_t req, fuse_ino_t id, struct fuse_file_info *fi)
     Fs *fs = fs_of(req);
     /* The second OPEN of one open(2): what it needs was fetched for the first. */
     if (retries_expected(fs->retries, fuse_req_ctx(req)->pid, inode_from_id(fs, id)->ino))
-        open_answer(req, id, fi);
+        open_answer(req, id, fi, 0);
     else
-        fetch_then(req, id, fi, SOURCE_PROPERTY, open_answer);
+        fetch_then(req, id, fi, 0, SOURCE_PROPERTY, open_answer);
 }
 
 /* With the handle's lock held: a moving value read from its start once more is sampled anew,
@@ -147,13 +148,36 @@ static int handle_sample(Fs *fs, Handle *handle)
     return 0;
 }
 
-/* Replies: buf, err (ENODEV, EIO). Never parked: buffered READs are readahead. */
-void op_read(fuse_req_t req, fuse_ino_t id, size_t size, off_t offset, struct fuse_file_info *fi)
+static void reply_content(fuse_req_t req, GBytes *content, size_t size, off_t offset)
+{
+    gsize length;
+    const char *bytes = g_bytes_get_data(content, &length);
+    gsize from = MIN((gsize)offset, length);
+    fuse_reply_buf(req, bytes + from, MIN(size, length - from));
+}
+
+/* A read from the start, of what moves and was read before. */
+static void reread_answer(fuse_req_t req, fuse_ino_t id, struct fuse_file_info *fi, size_t size)
 {
     (void)id;
+    Handle *handle = handle_of(fi);
+    g_mutex_lock(&handle->lock);
+    int error = handle_sample(fs_of(req), handle);
+    /* As soon as the reply is written, the handle may be released by another worker. */
+    g_autoptr(GBytes) content = g_bytes_ref(handle->content);
+    g_mutex_unlock(&handle->lock);
+    if (error)
+        fuse_reply_err(req, error);
+    else
+        reply_content(req, content, size, 0);
+}
+
+/* Replies: buf, err (ENODEV, EIO; of a fetch: its error). Parked only where a moving value, which is read past the
+ * cache, is read anew: buffered READs are readahead. */
+void op_read(fuse_req_t req, fuse_ino_t id, size_t size, off_t offset, struct fuse_file_info *fi)
+{
     Fs *fs = fs_of(req);
     Handle *handle = handle_of(fi);
-    int error = 0;
     if (handle->poller) {
         poller_read(fs->pollers, handle->poller, req, size, offset);
         return;
@@ -161,20 +185,14 @@ void op_read(fuse_req_t req, fuse_ino_t id, size_t size, off_t offset, struct fu
     g_mutex_lock(&handle->lock);
     if (!handle->content)
         handle->content = content_new(&handle->item);
-    else if (item_moves(&handle->item) && offset == 0 && handle->reads > 0)
-        error = handle_sample(fs, handle);
+    gboolean anew = item_moves(&handle->item) && offset == 0 && handle->reads > 0;
     handle->reads++;
-    /* As soon as the reply is written, the handle may be released by another worker. */
     g_autoptr(GBytes) content = g_bytes_ref(handle->content);
     g_mutex_unlock(&handle->lock);
-    if (error) {
-        fuse_reply_err(req, error);
-        return;
-    }
-    gsize length;
-    const char *bytes = g_bytes_get_data(content, &length);
-    gsize from = MIN((gsize)offset, length);
-    fuse_reply_buf(req, bytes + from, MIN(size, length - from));
+    if (anew)
+        fetch_then(req, id, fi, size, SOURCE_PROPERTY, reread_answer);
+    else
+        reply_content(req, content, size, offset);
 }
 
 /* Replies: err. */

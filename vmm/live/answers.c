@@ -4,10 +4,13 @@
 
 #include <string.h>
 
+#include "vmm/live/moving.h"
 #include "vmm/live/queries.h"
 
 #define SCHEMA "query-qmp-schema"
 #define COMMANDS "query-commands"
+/* An answer with so many bytes is made within a millisecond or so. */
+#define SMALL_ANSWER (16 * 1024)
 
 typedef struct Answer {
     char *command;
@@ -27,6 +30,7 @@ struct LiveAnswers {
     GPtrArray *queries;   /* of Answer: the files of query/ */
     GHashTable *commands; /* a set: what the target has */
     Node *views[N_VIEWS];
+    LiveMoving *moving; /* what blockstats/ shows */
     gboolean queries_changed;
 };
 
@@ -74,6 +78,7 @@ LiveAnswers *live_answers_new(GMutex *lock, gboolean all_queries)
     answers->all_queries = all_queries;
     answers->answers = g_hash_table_new_full(g_str_hash, g_str_equal, NULL, answer_free);
     answers->queries = g_ptr_array_new();
+    answers->moving = live_moving_new();
     answers->commands = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL);
     for (guint i = 0; i < G_N_ELEMENTS(known); i++) {
         answer_new(answers, known[i].command, known[i].view, known[i].constant);
@@ -89,6 +94,7 @@ void live_answers_free(LiveAnswers *answers)
     for (guint view = 0; view < N_VIEWS; view++) {
         node_unref(answers->views[view]);
     }
+    live_moving_free(answers->moving);
     g_ptr_array_unref(answers->queries);
     g_hash_table_unref(answers->answers);
     g_hash_table_unref(answers->commands);
@@ -153,6 +159,19 @@ GPtrArray *live_answers_missing(const LiveAnswers *answers, const char *path, co
         }
     }
     return missing;
+}
+
+void live_answers_names_missing(const LiveAnswers *answers, gboolean all, gint64 since, GPtrArray *missing)
+{
+    for (guint i = 0; i < G_N_ELEMENTS(known); i++) {
+        const Answer *answer = g_hash_table_lookup(answers->answers, known[i].command);
+        gsize size = answer->bytes != NULL ? g_bytes_get_size(answer->bytes) : 0;
+
+        /* The files of query/ are known without the schema, as far as they usually are. */
+        if (known[i].view != VIEW_QUERY && (all || size <= SMALL_ANSWER)) {
+            add_missing(missing, answer, since);
+        }
+    }
 }
 
 /* ---- what was answered ---- */
@@ -320,6 +339,9 @@ static Node *build_list(LiveAnswers *answers, View view, Answer *answer, guint64
         list.text = g_bytes_get_data(nothing, &list.length);
     }
     answer->dirty = FALSE;
+    if (view == VIEW_BLOCKSTATS) {
+        return live_moving_node(answers->moving, view, bytes, list, answers->views[view], stamp);
+    }
     return view_list_from_json(view, bytes, list, answers->views[view], stamp);
 }
 

@@ -22,6 +22,10 @@ void live_answers_free(LiveAnswers *answers);
 GPtrArray *live_answers_missing(const LiveAnswers *answers, const char *path, const char *property, gboolean tree,
                                 gint64 since);
 
+/* Likewise, adds those that names in the views, and what vm/ tells, depend on: what is to be known of a target whose
+ * names are answered without asking. all: also what takes long. */
+void live_answers_names_missing(const LiveAnswers *answers, gboolean all, gint64 since, GPtrArray *missing);
+
 /* ---- the live thread ---- */
 
 /* value absent: the command failed, error tells why; lacking: the target has no such command. */

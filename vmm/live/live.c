@@ -50,12 +50,13 @@ typedef struct LiveSource {
     char *stale_since, *fetched;
     Node *root;
     GSource *sweeper;
-    gboolean sweeping;
-    gint64 swept_at;
+    gboolean sweeping, sweeping_all; /* a look at where things come and go, and at everything, is under way */
+    gint64 swept_at, all_begun_at;
     guint sweeps;
 
-    gint64 used_at; /* atomic */
-    gint idle;      /* atomic: nobody used it, so nothing is kept current */
+    gint64 used_at;    /* atomic */
+    gint64 valid_from; /* atomic: what was read before a property was set does not count, however young it is */
+    gint idle;         /* atomic: nobody used it, so nothing is kept current */
 
     /* The beginning. */
     GMutex start_lock;
@@ -89,6 +90,14 @@ static LiveSource *live_of(Source *source)
 }
 
 /* ---- what is current ---- */
+
+/* What was asked for then or later is current now. At ttl 0 what came before it was asked for does not count. */
+static gint64 live_since(const LiveSource *live)
+{
+    gint64 young = MAX(g_get_monotonic_time() - live->options.ttl_us, 1);
+
+    return MAX(young, __atomic_load_n(&live->valid_from, __ATOMIC_RELAXED));
+}
 
 static gboolean reads_whole(const LiveSource *live, const LiveObject *object)
 {
@@ -238,12 +247,21 @@ static gboolean fetch_missing(const LiveSource *live, const Fetch *fetch, Missin
 {
     const char *key = tree_key(fetch->path);
     gboolean root = *fetch->path == '\0';
+    g_autoptr(GPtrArray) missing = g_ptr_array_new();
 
     if (key == NULL && root && fetch->scope == SOURCE_SUBTREE) {
         key = "";
     }
-    if (fetch->structure && missing_of_answers(live, &(Fetch){.path = "vm", .since = fetch->since}, found, opaque)) {
-        return TRUE;
+    if (fetch->structure) {
+        live_answers_names_missing(live->answers, !fetch->containers, fetch->since, missing);
+        for (guint i = 0; i < missing->len; i++) {
+            LiveWant want = {
+                .kind = LIVE_COMMAND, .name = g_ptr_array_index(missing, i), .cost = 1, .urgent = fetch->urgent};
+
+            if (found(&want, opaque)) {
+                return TRUE;
+            }
+        }
     }
     if (key != NULL && missing_of_tree(live, key, fetch, found, opaque)) {
         return TRUE;
@@ -271,11 +289,28 @@ static char *iso_time(gint64 monotonic)
     return g_strdup_printf("%s.%03dZ", seconds, g_date_time_get_microsecond(then) / 1000);
 }
 
+/* Whether it is about what a directory lists, for which nobody waits once it is known. */
+static gboolean is_listing(const Fetch *fetch)
+{
+    return fetch->scope == SOURCE_NODE && fetch->property == NULL && !fetch->structure;
+}
+
+static gboolean is_listed(const LiveSource *live, const Fetch *fetch)
+{
+    const char *key = tree_key(fetch->path);
+    const LiveObject *object = key != NULL ? live_tree_find(&live->tree, key) : NULL;
+
+    return object != NULL && object->properties->len > 0;
+}
+
 static void fetch_end(Fetch *fetch)
 {
     LiveSource *live = fetch->live;
 
     live_publish(live);
+    if (fetch->error != NULL && is_listing(fetch) && is_listed(live, fetch)) {
+        g_clear_error(&fetch->error);
+    }
     if (fetch->done != NULL) {
         fetch->done(fetch->error, fetch->opaque);
     }
@@ -325,8 +360,7 @@ static Fetch *fetch_new(LiveSource *live, const char *path, const char *property
     fetch->path = g_strdup(path);
     fetch->property = g_strdup(property);
     fetch->scope = scope;
-    /* At ttl 0 what came before it was asked for does not count. */
-    fetch->since = MAX(g_get_monotonic_time() - live->options.ttl_us, 1);
+    fetch->since = live_since(live);
     return fetch;
 }
 
@@ -486,42 +520,69 @@ static gint64 sweep_interval(const LiveSource *live)
     return MAX((gint64)((double)live->options.ttl_us / SWEEPS_PER_TTL), SWEEP_MIN_US);
 }
 
+/* A look at where things come and go. */
 static void swept(const GError *error, void *opaque)
 {
     LiveSource *live = opaque;
-    gint64 now = g_get_monotonic_time();
 
+    (void)error;
     live->sweeping = FALSE;
+    sweep_plan(live, sweep_interval(live) - (g_get_monotonic_time() - live->swept_at));
+}
+
+static void swept_all(const GError *error, void *opaque)
+{
+    LiveSource *live = opaque;
+
+    live->sweeping_all = FALSE;
     if (error == NULL) {
-        update_fetched(live, live->swept_at, now);
+        update_fetched(live, live->all_begun_at, g_get_monotonic_time());
         live_publish(live);
         start_end(live, NULL);
     }
-    sweep_plan(live, sweep_interval(live) - (now - live->swept_at));
+    if (!live->sweeping) {
+        sweep_plan(live, sweep_interval(live) - (g_get_monotonic_time() - live->swept_at));
+    }
 }
 
-static void sweep_begin(LiveSource *live)
+/* all: at everything, which may take longer than a ttl, so that the other kind goes on meanwhile. */
+static void sweep_fetch(LiveSource *live, gboolean all, SourceDone done)
 {
-    Fetch *fetch;
+    Fetch *fetch = fetch_new(live, view_name(VIEW_QOM), NULL, SOURCE_NODE);
 
-    if (live->sweeping || !live->learnt) {
-        return;
-    }
-    live->sweeping = TRUE;
-    live->swept_at = g_get_monotonic_time();
-    fetch = fetch_new(live, view_name(VIEW_QOM), NULL, SOURCE_NODE);
     fetch->structure = TRUE;
     fetch->since = live->swept_at;
-    fetch->containers = live->has_started && ++live->sweeps % WHOLE_SWEEP_EVERY != 0;
-    fetch->urgent = !live->has_started;
-    fetch->done = swept;
+    fetch->containers = !all;
+    fetch->urgent = !all || !live->has_started;
+    fetch->done = done;
     fetch->opaque = live;
     fetch_step(fetch);
 }
 
+static void sweep_begin(LiveSource *live)
+{
+    if (!live->learnt) {
+        return;
+    }
+    live->swept_at = g_get_monotonic_time();
+    if (!live->sweeping && live->has_started) {
+        live->sweeping = TRUE;
+        sweep_fetch(live, FALSE, swept);
+    }
+    if (!live->sweeping_all && (!live->has_started || live->sweeps++ % WHOLE_SWEEP_EVERY == 0)) {
+        live->sweeping_all = TRUE;
+        live->all_begun_at = live->swept_at;
+        sweep_fetch(live, TRUE, swept_all);
+    }
+}
+
+/* Where others may want the socket, it is not held on to for longer than it would be for a request. */
 static gboolean is_used(LiveSource *live)
 {
-    return g_get_monotonic_time() - __atomic_load_n(&live->used_at, __ATOMIC_RELAXED) < USE_US;
+    gint64 release_us = live->options.release_us;
+    gint64 use = live_link_private_id(live->link) != NULL || release_us < 0 ? USE_US : MIN(USE_US, release_us);
+
+    return g_get_monotonic_time() - __atomic_load_n(&live->used_at, __ATOMIC_RELAXED) < use;
 }
 
 static gboolean sweeper_fired(gpointer opaque)
@@ -620,6 +681,20 @@ static void link_changed(LiveLink *link, LiveLinkState state, gboolean new_proce
     }
 }
 
+/* What stands at its path from now on is another object, however alike. */
+static void device_deleted(LiveSource *live, JsonSlice message)
+{
+    JsonSlice data = json_member(message, "data");
+    g_autofree char *path =
+        data.length > 0 && json_kind(data) == JSON_OBJECT ? json_string_dup(json_member(data, "path"), NULL) : NULL;
+
+    if (path != NULL) {
+        live_tree_goes(&live->tree, path);
+        live->swept_at = 0;
+        wake(live);
+    }
+}
+
 /* Events are hints; looking again is the truth. */
 static void link_event(LiveLink *link, const char *name, JsonSlice message, void *opaque)
 {
@@ -627,6 +702,9 @@ static void link_event(LiveLink *link, const char *name, JsonSlice message, void
     LiveSource *live = opaque;
 
     (void)link;
+    if (g_str_equal(name, "DEVICE_DELETED")) {
+        device_deleted(live, message);
+    }
     for (guint i = 0; i < G_N_ELEMENTS(status); i++) {
         if (g_str_equal(name, status[i])) {
             live_answers_outdate(live->answers, "query-status");
@@ -672,29 +750,12 @@ static gboolean is_missing(const LiveWant *want, void *opaque)
     return TRUE;
 }
 
-/* Whether something of it can be listed: then opendir does not wait, and what is new is looked for behind its back. */
-static gboolean is_listed(const LiveSource *live, const char *path)
-{
-    const char *key = tree_key(path);
-    const LiveObject *object = key != NULL ? live_tree_find(&live->tree, key) : NULL;
-    g_autoptr(GPtrArray) never = NULL;
-
-    if (key != NULL) {
-        return object == NULL || object->properties->len > 0;
-    }
-    never = live_answers_missing(live->answers, path, NULL, FALSE, 1);
-    return never->len == 0;
-}
-
 static gboolean live_wants_fetch(Source *source, const char *path, const char *property, SourceScope scope)
 {
     LiveSource *live = live_of(source);
-    Fetch fetch = {.live = live,
-                   .path = (char *)path,
-                   .property = (char *)property,
-                   .scope = scope,
-                   .since = MAX(g_get_monotonic_time() - live->options.ttl_us, 1)};
-    gboolean missing, listed;
+    Fetch fetch = {
+        .live = live, .path = (char *)path, .property = (char *)property, .scope = scope, .since = live_since(live)};
+    gboolean missing, known = FALSE;
 
     live_used(source);
     if (g_str_equal(path, view_name(VIEW_VM)) && !g_atomic_int_get(&live->connected)) {
@@ -702,12 +763,15 @@ static gboolean live_wants_fetch(Source *source, const char *path, const char *p
     }
     g_mutex_lock(&live->tree.lock);
     missing = fetch_missing(live, &fetch, is_missing, NULL);
-    listed = scope == SOURCE_NODE && property == NULL && is_listed(live, path);
+    if (missing && is_listing(&fetch)) {
+        fetch.since = 1; /* ever */
+        known = !fetch_missing(live, &fetch, is_missing, NULL);
+    }
     g_mutex_unlock(&live->tree.lock);
-    if (missing && listed && g_atomic_int_get(&live->connected)) {
+    if (known && g_atomic_int_get(&live->connected)) { /* what is new is looked for behind its back */
         g_main_context_invoke(live->context, fetch_begin, fetch_new(live, path, NULL, scope));
     }
-    return missing && !listed;
+    return missing && !known;
 }
 
 static void live_fetch(Source *source, const char *path, const char *property, SourceScope scope, SourceDone done,
@@ -732,7 +796,6 @@ static gint64 live_progress(Source *source)
 typedef struct Setting {
     LiveSource *live;
     char *path, *property; /* as the mount has them */
-    char *key;
     GString *arguments;
     SourceDone done;
     void *opaque;
@@ -743,7 +806,6 @@ static void setting_end(Setting *setting, const GError *error)
     setting->done(error, setting->opaque);
     g_free(setting->path);
     g_free(setting->property);
-    g_free(setting->key);
     g_string_free(setting->arguments, TRUE);
     g_free(setting);
 }
@@ -754,31 +816,14 @@ static void setting_seen(const GError *error, void *opaque)
     setting_end(opaque, NULL);
 }
 
-/* The value itself, and its aliases: QEMU's stand on the object's parent or its children. */
+/* The property may be an alias of others', of which nothing tells: so what was read before counts no more. */
 static void setting_look_again(Setting *setting)
 {
     LiveSource *live = setting->live;
-    LiveObject *object = live_tree_find(&live->tree, setting->key);
     Fetch *fetch;
 
-    if (object != NULL) {
-        g_mutex_lock(&live->tree.lock);
-        object->valued_at = 0;
-        if (object->parent != NULL) {
-            object->parent->valued_at = 0;
-        }
-        for (guint i = 0; i < object->children->len; i++) {
-            ((LiveObject *)g_ptr_array_index(object->children, i))->valued_at = 0;
-        }
-        for (LiveObject *near = object; near != NULL; near = near == object ? object->parent : NULL) {
-            for (guint i = 0; i < near->properties->len; i++) {
-                ((LiveProperty *)g_ptr_array_index(near->properties, i))->at = 0;
-            }
-        }
-        g_mutex_unlock(&live->tree.lock);
-    }
+    __atomic_store_n(&live->valid_from, g_get_monotonic_time(), __ATOMIC_RELAXED);
     fetch = fetch_new(live, setting->path, setting->property, SOURCE_PROPERTY);
-    fetch->since = g_get_monotonic_time();
     fetch->urgent = TRUE;
     fetch->done = setting_seen;
     fetch->opaque = setting;
@@ -819,7 +864,6 @@ static gboolean setting_begin(gpointer opaque)
         setting_end(setting, error);
         return G_SOURCE_REMOVE;
     }
-    setting->key = g_strdup(key);
     json_append_string(arguments, object->path, -1);
     g_string_append(arguments, ",\"property\":");
     json_append_string(arguments, property->name, -1);

@@ -196,7 +196,7 @@ static void take_child(LiveTree *tree, LiveObject *object, const char *name, con
 {
     LiveObject *child = g_hash_table_lookup(before, name);
 
-    if (child != NULL && g_str_equal(child->type, type)) {
+    if (child != NULL && !child->goes && g_str_equal(child->type, type)) {
         g_hash_table_steal(before, name);
         g_ptr_array_add(children, child);
         return;
@@ -301,6 +301,34 @@ static void take_reply(LiveTree *tree, LiveObject *object, JsonSlice list, gbool
         object->valued_at = now;
     }
     g_mutex_unlock(&tree->lock);
+}
+
+/* The object with this path, as the target has it. */
+static LiveObject *find_path(const LiveTree *tree, const char *path)
+{
+    LiveObject *object = tree->root;
+    g_auto(GStrv) names = g_strsplit(path, "/", -1);
+
+    for (char **name = names; object != NULL && *name != NULL; name++) {
+        LiveObject *next = **name == '\0' ? object : NULL;
+
+        for (guint i = 0; next == NULL && i < object->children->len; i++) {
+            LiveObject *child = g_ptr_array_index(object->children, i);
+            next = g_str_equal(child->name, *name) ? child : NULL;
+        }
+        object = next;
+    }
+    return object;
+}
+
+void live_tree_goes(LiveTree *tree, const char *path)
+{
+    LiveObject *object = find_path(tree, path);
+
+    if (object != NULL && object->parent != NULL) {
+        object->goes = TRUE;
+        forget_replies(object->parent);
+    }
 }
 
 void live_tree_take_names(LiveTree *tree, LiveObject *object, JsonSlice list, gint64 now)

@@ -29,6 +29,7 @@ typedef struct LiveObject {
     gint64 named_at;       /* when its properties and children were last listed; 0: never */
     gint64 valued_at;      /* when it last told all values at once */
     gboolean secretive;    /* some of its values are not to be read */
+    gboolean goes;         /* the target said so: what is listed there from now on is another one */
 
     /* The live thread's own. */
     char *replies[2]; /* what qom-list and qom-list-get said last, to know the same again; NULL: nothing */
@@ -64,6 +65,8 @@ void live_tree_take_value(LiveTree *tree, LiveObject *object, const char *proper
                           gint64 now);
 /* It is there no longer; the root stays. */
 void live_tree_remove(LiveTree *tree, LiveObject *object);
+/* The target said that the object with this path of its goes; it stays until it is looked at. */
+void live_tree_goes(LiveTree *tree, const char *path);
 /* Nothing that is known is current any more. */
 void live_tree_outdate(LiveTree *tree);
 
