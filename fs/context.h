@@ -35,3 +35,7 @@ static inline Fs *fs_of(fuse_req_t req)
 
 /* How long the kernel may keep what it was told: until it is told otherwise. */
 #define FOREVER 86400000.0
+static inline double fs_keep(const Fs *fs)
+{
+    return fs->source->names_valid > 0 ? fs->source->names_valid : FOREVER;
+}

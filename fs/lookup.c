@@ -16,7 +16,7 @@ enum { TRIES = 4 };
 
 static double attr_timeout(const Item *item)
 {
-    return item_moves(item) ? 0 : FOREVER;
+    return item_moves(item) ? 0 : fs_keep(item->fs);
 }
 
 /* Size and time of what moves, by what it is just now. */
@@ -33,7 +33,7 @@ static void stat_moving(Fs *fs, Inode *inode, const Item *item, struct stat *ret
 
 void lookup_entry(Fs *fs, Inode *parent, const Item *item, gboolean writer, struct fuse_entry_param *ret)
 {
-    *ret = (struct fuse_entry_param){.generation = 1, .attr_timeout = attr_timeout(item), .entry_timeout = FOREVER};
+    *ret = (struct fuse_entry_param){.generation = 1, .attr_timeout = attr_timeout(item), .entry_timeout = fs_keep(fs)};
     item_stat(item, &ret->attr);
     Item looked_up = *item;
     if (writer) {
@@ -106,7 +106,7 @@ void op_forget_multi(fuse_req_t req, size_t count, struct fuse_forget_data *forg
 static gboolean inode_stat(Fs *fs, Inode *inode, struct stat *ret, double *ret_timeout)
 {
     g_autoptr(Snapshot) snapshot = snapshots_current(fs->snapshots);
-    *ret_timeout = FOREVER;
+    *ret_timeout = fs_keep(fs);
     if (!inode->parent) {
         item_stat_dir(fs, snapshot->root, ret);
         return TRUE;

@@ -43,4 +43,5 @@ struct Source {
     Snapshots *snapshots; /* has a first one by the time that the source is handed out */
     guint property_mode;  /* permission bits of a property's file that can be written */
     guint read_only_mode; /* of all other files; directories get the x bits added */
+    double names_valid;   /* seconds after which `used` wants to hear of who looks at a name again; 0: it does not */
 };

@@ -101,7 +101,10 @@ static void request_free(Request *request)
 
 static void request_fail(Request *request, const GError *cause)
 {
-    g_autoptr(GError) error = g_error_new(OBJMODEL_ERROR, OBJMODEL_ERROR_UNAVAILABLE, "%s", cause->message);
+    /* Where there was only silence, it is a time that was over. */
+    gboolean silence = g_error_matches(cause, OBJMODEL_ERROR, OBJMODEL_ERROR_TIMED_OUT);
+    g_autoptr(GError) error = g_error_new(
+        OBJMODEL_ERROR, silence ? OBJMODEL_ERROR_TIMED_OUT : OBJMODEL_ERROR_UNAVAILABLE, "%s", cause->message);
 
     request->reply((JsonSlice){NULL, 0}, error, request->opaque);
     request_free(request);

@@ -50,8 +50,8 @@ guint64 live_link_received(const LiveLink *link);
 gint64 live_link_main_ns(const LiveLink *link);
 
 /* Sends a request as soon as it is UP: taken again at once where it is RELEASED; fails at once (later, in the
- * callback) with OBJMODEL_ERROR_UNAVAILABLE where it is AWAY, and likewise where the connection goes meanwhile. Errors
- * of QMP_ERROR are the target's. See qmp_peer_send(). */
+ * callback) with OBJMODEL_ERROR_UNAVAILABLE (of one that is silent: _TIMED_OUT) where it is AWAY, and likewise where
+ * the connection goes meanwhile. Errors of QMP_ERROR are the target's. See qmp_peer_send(). */
 void live_link_send(LiveLink *link, const char *command, JsonSlice arguments, QmpPeerReply reply, void *opaque);
 
 /* ---- for sharing it (--share) ---- */

@@ -582,6 +582,8 @@ static gboolean is_used(LiveSource *live)
     gint64 release_us = live->options.release_us;
     gint64 use = live_link_private_id(live->link) != NULL || release_us < 0 ? USE_US : MIN(USE_US, release_us);
 
+    /* Who only looks at names is heard of once in a ttl. */
+    use = MAX(use, 2 * live->options.ttl_us);
     return g_get_monotonic_time() - __atomic_load_n(&live->used_at, __ATOMIC_RELAXED) < use;
 }
 
@@ -990,6 +992,7 @@ Source *live_source_new(const LiveOptions *options, GError **error)
     live->base.snapshots = snapshots_new();
     live->base.property_mode = 0600;
     live->base.read_only_mode = 0400;
+    live->base.names_valid = MAX((double)options->ttl_us / G_USEC_PER_SEC, 0.1);
     live->options = *options;
     live->target = g_strdup(options->target);
     live->tree.secrets = options->secrets;

@@ -286,6 +286,35 @@ def frozen():
             equal(mount.read("vm/connected"), b"true\n", "vm/connected")
 
 
+@test("it stands still when its socket was let go of: a time-out too")
+def frozen_released():
+    with Scripted(bulk=False) as qemu, mounted(qemu, f"duty=100,release={0.2 * SLOW}") as mount:
+        mount.read("qom/machine/n")
+        check(until(lambda: not qemu.peers or all(p.fileno() < 0 for p in qemu.peers), 5), "the socket is held")
+        qemu.frozen.clear()
+        time.sleep(1.5 * TTL)
+        seconds, result = timed(mount.read, "qom/machine/n")
+        equal(result, "ETIMEDOUT", "a read")
+        check(seconds < 2 + TIMEOUT + AT_ONCE, f"it took {seconds} s")
+        check(error_of(mount, "qom/machine/n"), "it does not say why")
+        qemu.frozen.set()
+        check(until(lambda: problem(mount.read, "qom/machine/n") == b"1\n", 5), "it does not go on")
+
+
+@test("who does nothing but look at a name sees that its object goes, however long that takes")
+def looks_at_a_name():
+    with Scripted(bulk=False) as qemu:
+        qemu.add("/machine/peripheral/disk0", Thing("disk", size=5))
+        with mounted(qemu, f"duty=100,release={0.2 * SLOW}") as mount:
+            path = mount.file("qom/machine/peripheral/disk0")
+            ends = time.monotonic() + 6 * TTL  # longer than a use lasts
+            while time.monotonic() < ends:
+                check(os.path.exists(path), "it is gone before")
+                time.sleep(0.05)
+            qemu.remove("/machine/peripheral/disk0")
+            check(until(lambda: not os.path.exists(path), 4 * TTL / SLOW), "it stays")
+
+
 @test("a reader that waits for a target that stands still ends at once when it is interrupted")
 def interrupted():
     with Scripted() as qemu, Mount(qemu.path, options=f"ttl={TTL},timeout={20 * SLOW}") as mount:
