@@ -70,8 +70,8 @@ def measure_queries(lab, qemus, quick):
         lab.end(server, bare, *others)
         yield Section(
             f"Block statistics: {COMMAND}, {count} disks",
-            ("ours are a dump: the built-in VM's board has no places for so many. " if count > MODEL_DISKS_MAX else "") +
-            "ours are virtio disks of the built-in VM, QEMU's are SCSI disks; each stands on the same two nodes (raw on null-co). In QEMU the main loop answers; in ours it has no part: compare its CPU time with our whole server's",
+            ("ours are a dump, since the built-in VM's board has no places for so many, " if count > MODEL_DISKS_MAX else
+             "ours are virtio disks of the built-in VM, ") + "QEMU's are SCSI disks; each stands on the same two nodes (raw on null-co). In QEMU the main loop answers; in ours it has no part: compare its CPU time with our whole server's",
             [way_row(row) for row in rows], (COMMAND, qemus[-1].name) if others else None,
             notes=[f"one reply: {', '.join(sizes(rows))}"] + ([OF_2016] if count in (10, 500) else [])), count
 

@@ -77,8 +77,8 @@ def measure_stretch(lab, qemu, quick):
     section = Section(
         f"A live {qemu.name} with {CPUS} CPUs: the longest request of a disk on its main loop",
         f"reads of 4 KiB of an NBD export, one every 0.2 ms; windows of {CRAWL_SECONDS} s, in which nobody reads the mount, or "
-        "somebody reads the whole tree all the time. The median over the windows of the longest: what a crawl causes is in "
-        "each of them, what else the machine does is not")
+        "somebody reads the whole tree all the time. The goal is for the median of the windows' longest; what "
+        "the windows without a crawl have is no crawl's doing")
     for row in groups:
         section.rows.append({"name": row["name"], "server": qemu.name, "longest": figure(row["longest"]),
                              "text": f"{row['name']:30s} {len(row['longest']):3d} windows   longest request "
