@@ -138,8 +138,8 @@ Notifier *notifier_new(Fs *fs)
     g_mutex_init(&notifier->lock);
     g_cond_init(&notifier->wake);
     notifier->told = snapshots_current(fs->snapshots);
+    notifier->published = TRUE; /* one may come in between */
     notifier->watcher = snapshots_watch(fs->snapshots, notifier_published, notifier);
-    notifier->published = TRUE; /* one may have come in between */
     notifier->thread = g_thread_new("notifier", notifier_thread, notifier);
     return notifier;
 }

@@ -922,8 +922,9 @@ static gpointer live_thread(gpointer opaque)
     live_begin(live);
     g_main_loop_run(live->loop);
     deferred_end(live, ending);
-    live_link_free(live->link);
+    /* First who waits: to the end it is shown what the link says. */
     live_scheduler_free(live->scheduler);
+    live_link_free(live->link);
     g_source_destroy(live->sweeper);
     g_source_unref(live->sweeper);
     g_main_context_pop_thread_default(live->context);
