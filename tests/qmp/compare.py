@@ -38,6 +38,9 @@ OURS = {
     'object-add/arg:rng-builtin/opened': 'QEMU ignores it',
 }
 
+# What is older has too little in common with the model's own version.
+OLDEST = (7, 2)
+
 # What came after QEMU 7.2: in our schema, not in its.
 NEWER = (
     'zone_append', 'failed_zone_append', 'invalid_zone_append', 'zone_append_latency_histogram', 'poll-weight',
@@ -226,7 +229,14 @@ def qemus():
     # A prefix may hold a system of its own, which only root can enter.
     if os.geteuid() == 0:
         found += sorted(glob.glob('/opt/qemu-*/qemu-system-x86_64') + glob.glob('/opt/qemu-*/bin/qemu-system-x86_64'))
-    return [program for program in found if program]
+    return [program for program in found if program and version_of(program) >= OLDEST]
+
+
+def version_of(program):
+    """(7, 2) of QEMU 7.2.22."""
+    said = subprocess.run([program, '--version'], stdout=subprocess.PIPE, check=False).stdout.decode()
+    number = re.search(r'version (\d+)\.(\d+)', said)
+    return tuple(map(int, number.groups())) if number else (0, 0)
 
 
 class Qemu:
