@@ -52,10 +52,9 @@ static const Option option_rows[] = {
     {"timeout", 0, OPTION_SECONDS, FIELD(timeout), "SECONDS", "longest wait for a live VM (default 5)"},
     {"duty", 0, OPTION_PERCENT, FIELD(duty), "PERCENT", "of a live VM's main loop that may be used (default 5)"},
     {"release", 0, OPTION_SECONDS_NEVER, FIELD(release), "SECONDS",
-     "idle time until a live VM's only monitor is let go (default 3), or 'never'"},
-    {"query", 0, OPTION_ALL, FIELD(all_queries), "all", "have all queries of a live VM in query/, costly ones too"},
-    {"share", 0, OPTION_OPTIONAL, FIELD(share), "A:B",
-     "all of a live VM's QMP for many clients, or these commands alone"},
+     "idle time until the only monitor is let go, or 'never'"},
+    {"query", 0, OPTION_ALL, FIELD(all_queries), "all", "all queries of a live VM in query/, costly ones too"},
+    {"share", 0, OPTION_OPTIONAL, FIELD(share), "A:B", "all of a live VM's QMP for many clients, or only A, B"},
     {"ttl", 0, OPTION_SECONDS, FIELD(ttl), "SECONDS", "age up to which a live VM's value serves (default 1)"},
 };
 
@@ -306,10 +305,8 @@ void options_clear(Options *options)
 char *options_help(void)
 {
     GString *help = g_string_new("usage: qomfs [SOURCE] MOUNTPOINT [-o OPTION[,OPTION...]]\n"
-                                 "Mounts a virtual machine's object tree, CPU definitions and block statistics.\n\n"
-                                 "SOURCE is a running QEMU (the path of its QMP socket, or HOST:PORT), a dump or a\n"
-                                 "VM's configuration (a JSON file; the content tells), or 'model', the built-in VM,\n"
-                                 "which is the default.\n\n"
+                                 "Mounts a running QEMU (SOURCE is its QMP socket's path, or HOST:PORT), a dump or\n"
+                                 "a VM's configuration (JSON files), or the built-in VM ('model', the default).\n"
                                  "Options, also as -o NAME or -o NAME=VALUE:\n");
     for (guint i = 0; i < G_N_ELEMENTS(option_rows); i++) {
         const Option *option = &option_rows[i];
