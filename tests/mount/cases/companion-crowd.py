@@ -15,7 +15,7 @@ import time
 
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), ".."))
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "..", "qmp"))
-from lib import SLOW, Mount, check, equal, main, read_file, test
+from lib import KIND, SLOW, Mount, check, equal, main, read_file, test
 from peer import Peer
 
 SECONDS = 60
@@ -126,7 +126,8 @@ def crowd():
         check(workers[0].rounds > 2, "there was hardly any garbage")
         check(percentile_95(answers) < ANSWER, f"the socket answers 95 of 100 within {percentile_95(answers):.3f} s")
         check(percentile_95(reads) < ANSWER, f"95 of 100 files are read within {percentile_95(reads):.3f} s")
-        check(most < (300 << 20) * SLOW, f"{most} bytes of memory")
+        if KIND == "plain":  # a sanitizer keeps what was freed
+            check(most < 300 << 20, f"{most} bytes of memory")
         peer.close()
         silent.close()
 
