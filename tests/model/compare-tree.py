@@ -12,6 +12,7 @@ import sys
 
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), '..', 'qmp'))
 
+from checks import finish, ok  # noqa: E402
 from peer import Peer, Server  # noqa: E402
 from trees import Comparison, triples  # noqa: E402
 
@@ -29,15 +30,6 @@ DIFFERING = {
     ('pc-q35-11.1-machine', 'rtc-time'): 'the time of day',
     ('mc146818rtc', 'date'): 'the time of day',
 }
-
-count = failed = 0
-
-
-def ok(condition, name):
-    global count, failed
-    count += 1
-    failed += not condition
-    print(f'{"" if condition else "not "}ok {count} - {name}', flush=True)
 
 
 def model_tree(serve, config):
@@ -93,8 +85,7 @@ def main():
     report_kinds(comparison.extra, 'properties more', comparison)
     report_kinds(comparison.types, 'types of properties differ', comparison)
     report_kinds(comparison.differing, 'values differ', comparison, DIFFERING)
-    print(f'1..{count}', flush=True)
-    sys.exit(1 if failed else 0)
+    finish()
 
 
 main()

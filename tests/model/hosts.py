@@ -12,6 +12,7 @@ import sys
 
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), '..', 'qmp'))
 
+from checks import finish, ok  # noqa: E402
 from peer import Peer, Server  # noqa: E402
 
 PERIPHERAL = '/machine/peripheral'
@@ -79,15 +80,6 @@ STEPS = [
     ('qom-set', {'path': f'{BALLOON}/virtio-backend', 'property': 'guest-stats-polling-interval', 'value': 3}, None),
 ]
 
-count = failed = 0
-
-
-def ok(condition, name):
-    global count, failed
-    count += 1
-    failed += not condition
-    print(f'{"" if condition else "not "}ok {count} - {name}', flush=True)
-
 
 def run(peer, command, arguments):
     """The error, or None."""
@@ -128,8 +120,7 @@ def main():
         peer.close()
     finally:
         ok(server.close() == 0, 'the server ends well')
-    print(f'1..{count}', flush=True)
-    sys.exit(1 if failed else 0)
+    finish()
 
 
 main()

@@ -19,6 +19,7 @@ import subprocess
 import sys
 import time
 
+from checks import finish, ok, skip
 from peer import Peer, Server
 
 SERVE = sys.argv[1]
@@ -104,23 +105,6 @@ async def main():
 
 asyncio.run(main())
 '''
-
-count = failed = 0
-
-
-def ok(condition, name, why=''):
-    global count, failed
-    count += 1
-    failed += not condition
-    print(f'{"" if condition else "not "}ok {count} - {name}', flush=True)
-    if not condition:
-        print('# ' + str(why)[:2000].replace('\n', '\n# '))
-
-
-def skip(name, reason):
-    global count
-    count += 1
-    print(f'ok {count} - {name} # SKIP {reason}', flush=True)
 
 
 def ended_alone(server):
@@ -300,5 +284,4 @@ test_package(find_python())
 SHELL = find_shell()
 test_shell_commands(SHELL)
 test_shell_terminal(SHELL)
-print(f'1..{count}', flush=True)
-sys.exit(1 if failed else 0)
+finish()

@@ -13,20 +13,11 @@ import sys
 import tempfile
 import time
 
+from checks import finish, ok
 from peer import Peer, Server
 
-count = failed = 0
 running = []  # Vms that are not closed yet
 MIB = 1 << 20
-
-
-def ok(good, name, *why):
-    global count, failed
-    count += 1
-    failed += not good
-    print(f'{"" if good else "not "}ok {count} - {name}', flush=True)
-    for line in why if not good else ():
-        print('# ' + str(line)[:2000].replace('\n', '\n# '))
 
 
 def same(name, ours, theirs):
@@ -527,5 +518,4 @@ for check in (check_errors, check_counters, check_file, check_strace, check_mome
         ok(False, check.__name__, f'{type(error).__name__}: {error}')
     for left in list(running):
         left.close()
-print(f'1..{count}')
-sys.exit(failed != 0)
+finish()

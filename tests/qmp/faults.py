@@ -15,22 +15,12 @@ import sys
 import tempfile
 import time
 
+from checks import finish, ok
 from peer import Server
 
 TYPE = {'execute': 'qom-get', 'arguments': {'path': '/machine', 'property': 'type'}}
 VALUE = {'return': 'pc-q35-11.1-machine'}
 SILENCE = 0.3  # seconds after which nothing comes any more
-
-count = failed = 0
-
-
-def ok(condition, name, why=''):
-    global count, failed
-    count += 1
-    failed += not condition
-    print(f'{"" if condition else "not "}ok {count} - {name}', flush=True)
-    if not condition:
-        print('# ' + str(why)[:2000].replace('\n', '\n# '))
 
 
 def same(got, wanted, name):
@@ -367,5 +357,4 @@ SERVE = sys.argv[1]
 for test in (test_hang, test_delay, test_close_and_cut, test_garbage_and_error, test_events, test_unplug, test_object,
              test_greeting, test_old, test_example, test_bad_configuration):
     test()
-print(f'1..{count}', flush=True)
-sys.exit(1 if failed else 0)
+finish()

@@ -10,6 +10,7 @@ import select
 import sys
 import tempfile
 
+from checks import finish, ok
 from peer import Peer, Server
 
 OBJECTS = 20000
@@ -30,16 +31,6 @@ def listed(node, path):
     children = [{'name': child['name'], 'type': 'child<thing>', 'value': f'{path}/{child["name"]}'}
                 for child in node['children']]
     return {'properties': node['properties'] + children}
-
-
-count = failed = 0
-
-
-def ok(condition, name):
-    global count, failed
-    count += 1
-    failed += not condition
-    print(f'{"" if condition else "not "}ok {count} - {name}', flush=True)
 
 
 def request(command, **arguments):
@@ -87,8 +78,7 @@ def main():
             check(server, tree)
         finally:
             ok(server.close() == 0, 'the server ends well')
-    print(f'1..{count}', flush=True)
-    sys.exit(1 if failed else 0)
+    finish()
 
 
 main()

@@ -14,22 +14,12 @@ import tempfile
 import threading
 import time
 
+from checks import finish, ok
 from peer import Peer, Server
 
 OBJECTS = 1000000
 AT_ONCE = 100000  # paths in a request
 ANSWER = 0.1
-
-count = failed = 0
-
-
-def ok(condition, name, why=''):
-    global count, failed
-    count += 1
-    failed += not condition
-    print(f'{"" if condition else "not "}ok {count} - {name}', flush=True)
-    if not condition:
-        print(f'# {why}')
 
 
 def properties(i):
@@ -98,8 +88,7 @@ def main():
             check(server, text)
         finally:
             ok(server.close() == 0, 'the server ends well')
-    print(f'1..{count}', flush=True)
-    sys.exit(1 if failed else 0)
+    finish()
 
 
 main()

@@ -9,20 +9,11 @@ import json
 import subprocess
 import sys
 
+from checks import finish, ok
 from peer import Server
 
 SERVE, QOM, DUMP = sys.argv[1:4]
 METHODS = ('get', 'list-get', 'list-getv', 'tree-get')
-count = failed = 0
-
-
-def ok(good, name, *explanation):
-    global count, failed
-    count += 1
-    failed += not good
-    print(f'{"" if good else "not "}ok {count} - {name}')
-    for line in explanation if not good else ():
-        print(f'# {line}')
 
 
 def qom(server, *arguments):
@@ -82,5 +73,4 @@ def test_model():
 
 test_dump()
 test_model()
-print(f'1..{count}', flush=True)
-sys.exit(1 if failed else 0)
+finish()

@@ -11,6 +11,7 @@ import os
 import sys
 import tempfile
 
+from checks import finish, ok
 from peer import Peer, Server
 
 # What of the recorded machine (tests/data/README.md) the queries tell of.
@@ -56,17 +57,6 @@ OTHER = {
     'query-version': 'another build',
     'query-yank': 'its monitor stands on a chardev',
 }
-
-count = failed = 0
-
-
-def ok(condition, name, why=''):
-    global count, failed
-    count += 1
-    failed += not condition
-    print(f'{"" if condition else "not "}ok {count} - {name}', flush=True)
-    if not condition:
-        print('# ' + str(why)[:2000].replace('\n', '\n# '))
 
 
 def answer(peer, command):
@@ -133,8 +123,7 @@ def main():
             peer.close()
             status = server.close()
     ok(status == 0, 'the server ends well', status)
-    print(f'1..{count}', flush=True)
-    sys.exit(1 if failed else 0)
+    finish()
 
 
 main()
