@@ -2,15 +2,17 @@
 """Real QEMUs for the cases of the live source: which are installed, and one that runs."""
 
 import glob
-import json
 import os
 import shutil
 import signal
-import socket
 import subprocess
+import sys
 import tempfile
 
-from lib import Failed, check, run, until
+sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "qmp"))
+from lib import Failed, run, until
+from peer import Peer
+from processes import innermost
 
 # Sockets and images stand in /tmp itself: a QEMU that was installed in a folder of its own sees that alone.
 ROOM = "/tmp"
@@ -28,6 +30,8 @@ def installed():
 
 
 QEMUS = installed()
+# Those that are compared in full; what is older has too little in common with the others.
+VERSIONS = [version for version in QEMUS if version != "5.2"]
 RICH = """-M q35 -smp 4,sockets=1,cores=4,threads=1 -cpu Skylake-Server -m 512
   -object iothread,id=iothread0 -object memory-backend-ram,id=ram1,size=16M
   -object rng-random,id=objrng0,filename=/dev/urandom -object secret,id=sec0,data=swordfish
@@ -40,31 +44,6 @@ RICH = """-M q35 -smp 4,sockets=1,cores=4,threads=1 -cpu Skylake-Server -m 512
   -device qemu-xhci,id=usb0 -device usb-tablet,id=tablet0 -chardev null,id=char0 -serial chardev:char0
   -device virtio-serial-pci,id=vser0 -chardev null,id=ga0
   -device virtserialport,chardev=ga0,name=org.qemu.guest_agent.0,id=gaport0""".split()
-
-
-class Qmp:
-    """A monitor, spoken to as plainly as can be."""
-
-    def __init__(self, path):
-        self.socket = socket.socket(socket.AF_UNIX)
-        self.socket.settimeout(60)
-        self.socket.connect(path)
-        self.file = self.socket.makefile("rw")
-        self.file.readline()
-        self.call("qmp_capabilities")
-
-    def call(self, command, **arguments):
-        self.file.write(json.dumps({"execute": command, "arguments": arguments}) + "\n")
-        self.file.flush()
-        while True:
-            reply = json.loads(self.file.readline())
-            if "event" not in reply:
-                return reply
-
-    def value(self, command, **arguments):
-        reply = self.call(command, **arguments)
-        check("return" in reply, f"{command} {arguments}: {reply}")
-        return reply["return"]
 
 
 class Qemu:
@@ -93,27 +72,14 @@ class Qemu:
 
     def listens(self):
         try:
-            self.qmp = Qmp(self.other)
+            self.qmp = Peer(self.other, patience=60)
+            self.qmp.greet()
         except OSError:  # the file is there before anybody listens
             return False
         return True
 
     def signal(self, number):
-        os.kill(self.pid(), number)
-
-    def pid(self):
-        """Of the QEMU itself, which a script may have started."""
-        for pid in filter(str.isdigit, os.listdir("/proc")):
-            try:
-                with open(f"/proc/{pid}/cmdline", "rb") as file:
-                    words = file.read().split(b"\0")
-                with open(f"/proc/{pid}/comm") as file:
-                    name = file.read()
-            except OSError:
-                continue
-            if name.startswith("qemu-system") and any(self.target.encode() in word for word in words):
-                return int(pid)
-        return self.process.pid
+        os.kill(innermost(self.process.pid), number)
 
     def kill(self):
         self.signal(signal.SIGKILL)

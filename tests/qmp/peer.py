@@ -43,7 +43,9 @@ class Server:
 class Peer:
     """One connection, as bytes and as messages."""
 
-    def __init__(self, path):
+    def __init__(self, path, patience=20):
+        """patience: seconds that are waited for a line where no other time is given."""
+        self.patience = patience
         self.socket = socket.socket(socket.AF_UNIX)
         try:
             self.socket.connect(path)
@@ -60,9 +62,9 @@ class Peer:
         """Nothing more will be sent."""
         self.socket.shutdown(socket.SHUT_WR)
 
-    def line(self, timeout=20):
+    def line(self, timeout=None):
         """The next line; None at the end of the connection. TimeoutError when nothing comes."""
-        deadline = time.monotonic() + timeout
+        deadline = time.monotonic() + (self.patience if timeout is None else timeout)
         searched = 0
         while (end := self.buffer.find(b'\n', searched)) < 0:
             searched = len(self.buffer)
@@ -75,12 +77,12 @@ class Peer:
         del self.buffer[:end + 1]
         return line
 
-    def message(self, timeout=20):
+    def message(self, timeout=None):
         """The next line as an object; None at the end of the connection. TimeoutError when nothing comes."""
         line = self.line(timeout)
         return None if line is None else json.loads(line)
 
-    def reply(self, timeout=20):
+    def reply(self, timeout=None):
         """The next message that is no event; events are collected."""
         message = self.message(timeout)
         while message is not None and 'event' in message:
@@ -94,14 +96,17 @@ class Peer:
         self.call('qmp_capabilities')
         return greeting
 
-    def call(self, command, **arguments):
-        """The return value of a command; RuntimeError with the error that it gives."""
+    def ask(self, command, **arguments):
+        """The whole reply to a command: an error is an answer, too."""
         request = {'execute': command}
         if arguments:
-            request['arguments'] = {name.replace('_', '-') if '_' in name else name: value
-                                    for name, value in arguments.items()}
+            request['arguments'] = {name.replace('_', '-'): value for name, value in arguments.items()}
         self.send(json.dumps(request).encode())
-        answer = self.reply()
+        return self.reply()
+
+    def call(self, command, **arguments):
+        """The return value of a command; RuntimeError with the error that it gives."""
+        answer = self.ask(command, **arguments)
         if answer is None or 'return' not in answer:
             raise RuntimeError(f'{command}: {answer}')
         return answer['return']

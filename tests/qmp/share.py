@@ -16,6 +16,8 @@ import tempfile
 import threading
 import time
 
+from processes import innermost
+
 CLIENTS = int(os.environ.get('SHARE_CLIENTS', '64'))
 COMMANDS = int(os.environ.get('SHARE_COMMANDS', '1000'))
 
@@ -86,16 +88,6 @@ class Shared:
                                       stderr=subprocess.DEVNULL)
         self.kind = self.serve.stdout.readline().strip()
 
-    def pid(self):
-        """QEMU's: it may have been started through another program, which waits for it."""
-        own = self.qemu.pid
-        while True:
-            with open(f'/proc/{own}/task/{own}/children', encoding='ascii') as children:
-                below = children.read().split()
-            if not below:
-                return own
-            own = int(below[0])
-
     def end(self):
         self.serve.stdin.close()
         status = self.serve.wait(20)
@@ -108,7 +100,7 @@ class Shared:
 def many(shared):
     """Each of many clients gets its own replies, in order, none lost; descriptors are the right ones."""
     problems, over = [], threading.Event()
-    pid = shared.pid()
+    pid = innermost(shared.qemu.pid)
 
     def disturb():
         client = Client(shared.path)

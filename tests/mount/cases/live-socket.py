@@ -3,70 +3,20 @@
 # timeout: 240
 """The companion socket over a running QEMU: what the mount shows, read-only, from whatever the target can; and --share."""
 
-import contextlib
-import glob
 import json
 import os
-import shutil
-import signal
-import subprocess
 import sys
-import tempfile
 
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), ".."))
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "..", "qmp"))
 from lib import Mount, check, check_message, equal, main, qomfs, scratch, skip, test, tests_for, until
 from peer import Peer
+from qemus import VERSIONS, Qemu
 
-FOUND = [p for p in [shutil.which("qemu-system-x86_64")] + sorted(glob.glob("/opt/qemu-11*/qemu-system-x86_64")) if p]
+MACHINE = ["-nodefaults", "-machine", "q35", "-monitor", "none", "-device", "virtio-balloon,id=balloon0", "-object",
+           "iothread,id=io0"]
 # What moves apart, or differs from monitor to monitor.
 MOVING = {"query-chardev", "query-stats"}
-
-
-class Qemu:
-    """One with two sockets: `given` for the mount, `path` for whoever compares; in /tmp, which all of them see."""
-
-    def __init__(self, program):
-        self.program = program
-        self.folder = tempfile.TemporaryDirectory(prefix="qomfs-live-", dir="/tmp")
-        self.given, self.path = (os.path.join(self.folder.name, name) for name in ("given", "own"))
-        self.start()
-
-    def start(self):
-        command = [self.program, "-S", "-display", "none", "-nodefaults", "-machine", "q35", "-monitor", "none"]
-        for path in self.given, self.path:
-            command += ["-qmp", f"unix:{path},server=on,wait=off"]
-        command += ["-device", "virtio-balloon,id=balloon0", "-object", "iothread,id=io0", "-name", "compared"]
-        self.process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL)
-        check(until(lambda: os.path.exists(self.path), 30), "QEMU does not start")
-
-    def pid(self):
-        """It may have been started through a program that waits for it."""
-        pid = self.process.pid
-        while True:
-            with open(f"/proc/{pid}/task/{pid}/children", encoding="ascii") as file:
-                below = file.read().split()
-            if not below:
-                return pid
-            pid = int(below[0])
-
-    def kill(self):
-        os.kill(self.pid(), signal.SIGKILL)
-        self.process.wait()
-
-    def end(self):
-        if self.process.poll() is None:
-            self.kill()
-        self.folder.cleanup()
-
-
-@contextlib.contextmanager
-def qemu(program):
-    target = Qemu(program)
-    try:
-        yield target
-    finally:
-        target.end()
 
 
 def connect(path):
@@ -75,22 +25,18 @@ def connect(path):
     return peer
 
 
-def ask(peer, command, **arguments):
-    """The whole reply: an error is an answer, too."""
-    peer.send(json.dumps({"execute": command, "arguments": arguments}).encode() + b"\n")
-    return peer.reply()
-
-
 def socket_path():
     return os.path.join(scratch("qmp"), "s")
 
 
 def each(name):
-    return tests_for(FOUND, name) if FOUND else test(name + ", with any QEMU")
+    return tests_for(VERSIONS or ["none"], name)
 
 
-def program_of(program=None):
-    return program or skip("no QEMU is installed")
+def started(version):
+    if version not in VERSIONS:
+        skip("no QEMU is installed")
+    return Qemu(version, *MACHINE)
 
 
 def all_paths(peer, path="/"):
@@ -100,11 +46,11 @@ def all_paths(peer, path="/"):
             yield from all_paths(peer, path.rstrip("/") + "/" + entry["name"])
 
 
-@each("{}: the socket answers what QEMU does")
-def answers(program=None):
-    with qemu(program_of(program)) as target:
-        with Mount(target.given, arguments=["--qmp=" + socket_path()], options="duty=100") as mount:
-            ours, real = connect(os.readlink(mount.file("qmp"))), connect(target.path)
+@each("QEMU {}: the socket answers what QEMU does")
+def answers(version):
+    with started(version) as target:
+        with Mount(target.target, arguments=["--qmp=" + socket_path()], options="duty=100") as mount:
+            ours, real = connect(os.readlink(mount.file("qmp"))), target.qmp
             equal(ours.call("query-version"), real.call("query-version"), "the version")
             commands = [entry["name"] for entry in ours.call("query-commands")]
             described = {entry["name"] for entry in ours.call("query-qmp-schema") if entry["meta-type"] == "command"}
@@ -113,7 +59,7 @@ def answers(program=None):
                        and name not in ("query-commands", "query-qmp-schema")]
             check({"query-status", "query-name", "query-blockstats", "query-cpu-definitions"} <= set(queries), queries)
             for query in queries:
-                got, wanted = ask(ours, query), ask(real, query)
+                got, wanted = ours.ask(query), real.ask(query)
                 equal(got.get("return"), wanted.get("return"), query)
             paths = list(all_paths(real))
             got = ours.call("qom-list-get", paths=paths)
@@ -126,22 +72,21 @@ def answers(program=None):
                 equal(seen, listed, path)
             for path in "/machine/peripheral/balloon0", "/objects/io0", "/machine":
                 for item in ours.call("qom-list", path=path):
-                    one, other = (ask(peer, "qom-get", path=path, property=item["name"]) for peer in (ours, real))
+                    one, other = (peer.ask("qom-get", path=path, property=item["name"]) for peer in (ours, real))
                     if item["name"] != "rtc-time":
                         equal(one.get("return"), other.get("return"), f"{path} {item['name']}")
-            equal(ask(ours, "qom-get", path="/none", property="x")["error"]["class"], "DeviceNotFound", "no such object")
+            equal(ours.ask("qom-get", path="/none", property="x")["error"]["class"], "DeviceNotFound", "no such object")
             equal(ours.call("qom-tree-get", path="/objects"), json.loads(mount.read("qom", "objects", ".tree.json")), "tree")
             ours.close()
-            real.close()
 
 
-@each("{}: it is read-only, hears events, and sees what comes; with rw, qom-set")
-def reading(program=None):
-    with qemu(program_of(program)) as target:
-        with Mount(target.given, arguments=["--qmp=" + socket_path()]) as mount:
-            ours, real = connect(os.readlink(mount.file("qmp"))), connect(target.path)
+@each("QEMU {}: it is read-only, hears events, and sees what comes; with rw, qom-set")
+def reading(version):
+    with started(version) as target:
+        with Mount(target.target, arguments=["--qmp=" + socket_path()]) as mount:
+            ours, real = connect(os.readlink(mount.file("qmp"))), target.qmp
             for command in "stop", "quit", "qom-set", "object-add", "human-monitor-command":
-                error = ask(ours, command)["error"]
+                error = ours.ask(command)["error"]
                 equal(error["class"], "CommandNotFound", command)
                 check("--share" in error["desc"], error)
             ours.call("qom-get", path="/objects/io0", property="poll-grow")
@@ -150,26 +95,24 @@ def reading(program=None):
             heard = lambda: ours.call("query-name") and [event["event"] for event in ours.events]  # noqa: E731
             check(until(lambda: {"STOP", "RESUME"} <= set(heard())), f"no events: {ours.events}")
             real.call("object-add", **{"qom-type": "iothread", "id": "late"})
-            check(until(lambda: ask(ours, "qom-list", path="/objects/late").get("return"), 5), "what came is not seen")
+            check(until(lambda: ours.ask("qom-list", path="/objects/late").get("return"), 5), "what came is not seen")
             ours.close()
-            real.close()
-        with Mount(target.given, arguments=["--qmp=" + socket_path()], options="rw") as mount:
-            ours, real = connect(os.readlink(mount.file("qmp"))), connect(target.path)
+        with Mount(target.target, arguments=["--qmp=" + socket_path()], options="rw") as mount:
+            ours, real = connect(os.readlink(mount.file("qmp"))), target.qmp
             ours.call("qom-set", path="/objects/io0", property="poll-grow", value=3)
             equal(real.call("qom-get", path="/objects/io0", property="poll-grow"), 3, "what QEMU has")
             equal(ours.call("qom-get", path="/objects/io0", property="poll-grow"), 3, "what we have")
-            check("error" in ask(ours, "qom-set", path="/objects/io0", property="poll-grow", value="x"), "a bad value")
-            check("error" in ask(ours, "qom-set", path="/objects/none", property="x", value=1), "no such object")
+            check("error" in ours.ask("qom-set", path="/objects/io0", property="poll-grow", value="x"), "a bad value")
+            check("error" in ours.ask("qom-set", path="/objects/none", property="x", value=1), "no such object")
             ours.close()
-            real.close()
 
 
-@each("{}: QEMU dies and comes back; clients stay")
-def returning(program=None):
-    with qemu(program_of(program)) as target:
-        with Mount(target.given, arguments=["--qmp=" + socket_path()], options="ttl=0,timeout=2") as mount:
+@each("QEMU {}: QEMU dies and comes back; clients stay")
+def returning(version):
+    with started(version) as target:
+        with Mount(target.target, arguments=["--qmp=" + socket_path()], options="ttl=0,timeout=2") as mount:
             ours = connect(os.readlink(mount.file("qmp")))
-            get = lambda: ask(ours, "qom-get", path="/objects/io0", property="poll-grow")  # noqa: E731
+            get = lambda: ours.ask("qom-get", path="/objects/io0", property="poll-grow")  # noqa: E731
             before = get()
             check("return" in before, before)
             target.kill()
@@ -179,14 +122,14 @@ def returning(program=None):
             ours.close()
 
 
-@each("{}: --share")
-def sharing(program=None):
-    with qemu(program_of(program)) as target:
-        with Mount(target.given, arguments=["--share", "--qmp=" + socket_path()]) as mount:
+@each("QEMU {}: --share")
+def sharing(version):
+    with started(version) as target:
+        with Mount(target.target, arguments=["--share", "--qmp=" + socket_path()]) as mount:
             first, second = (connect(os.readlink(mount.file("qmp"))) for _ in range(2))
             first.call("object-add", **{"qom-type": "iothread", "id": "shared"})
             check("shared" in [entry["name"] for entry in second.call("qom-list", path="/objects")], "not the same VM")
-            equal(ask(first, "quit")["error"]["class"], "CommandNotFound", "quit")
+            equal(first.ask("quit")["error"]["class"], "CommandNotFound", "quit")
             first.call("cont")
             second.call("query-name")
             first.call("stop")
@@ -195,11 +138,10 @@ def sharing(program=None):
             check(until(lambda: "shared" in os.listdir(mount.file("qom", "objects"))), "the mount does not see it")
             first.close()
             second.close()
-        real = connect(target.path)
+        real = target.qmp
         left = lambda: [entry["name"] for entry in real.call("qom-list", path="/objects")  # noqa: E731
                         if entry["name"].startswith("qomfs-")]
         check(until(lambda: not left()), f"left in QEMU: {left()}")
-        real.close()
 
 
 @test("--share without a running QEMU is wrong usage")
