@@ -162,6 +162,11 @@ static void mailbox_post(QmpCall *call)
 
 /* ---- what handlers use ---- */
 
+const void *qmp_call_data(QmpCall *call)
+{
+    return call->command->data;
+}
+
 void *qmp_call_context(QmpCall *call)
 {
     return call->context;

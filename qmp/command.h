@@ -16,8 +16,9 @@
 
 typedef struct QmpCall QmpCall;
 
-/* What was given to qmp_registry_add() with the table that has the command. */
+/* What was given to qmp_registry_add() with the table that has the command; and the command's own `data`. */
 void *qmp_call_context(QmpCall *call);
+const void *qmp_call_data(QmpCall *call);
 /* All arguments as the client sent them (compact); absent where it sent none. Lives as
  * long as the call. */
 JsonSlice qmp_call_arguments(QmpCall *call);
@@ -60,6 +61,7 @@ typedef struct QmpCommand {
     const QmpType *arg_type; /* for the schema; NULL: as the table says */
     const QmpType *ret;      /* NULL: {} */
     QmpCommandFlags flags;
+    const void *data; /* the handler's own, where one handler serves many commands */
 } QmpCommand;
 
 typedef struct QmpEvent {

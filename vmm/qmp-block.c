@@ -125,11 +125,6 @@ static gboolean run_add(Vm *vm, QmpCall *call, const void *args G_GNUC_UNUSED, G
     return blockdev_add(vm, qmp_call_arguments(call), error);
 }
 
-static void handle_add(QmpCall *call, const void *args)
-{
-    qmp_job(call, args, run_add);
-}
-
 typedef struct NodeArgs {
     char *node_name;
 } NodeArgs;
@@ -144,19 +139,14 @@ static gboolean run_del(Vm *vm, QmpCall *call G_GNUC_UNUSED, const void *data, G
     return blockdev_del(vm, ((const NodeArgs *)data)->node_name, error);
 }
 
-static void handle_del(QmpCall *call, const void *args)
-{
-    qmp_job(call, args, run_del);
-}
-
 const QmpCommand qmp_block_commands[] = {
     {.name = "blockdev-add",
-     .handler = handle_add,
+     QMP_JOB(run_add),
      .args = add_args,
      .args_size = sizeof(AddArgs),
      .arg_type = &node_options,
      .flags = QMP_COMMAND_OPEN_ARGS},
-    {.name = "blockdev-del", .handler = handle_del, .args = node_args, .args_size = sizeof(NodeArgs)},
+    {.name = "blockdev-del", QMP_JOB(run_del), .args = node_args, .args_size = sizeof(NodeArgs)},
     {0},
 };
 

@@ -9,29 +9,11 @@
 
 /* ---- qom-set ---- */
 
-typedef struct SetArgs {
-    char *path;
-    char *property;
-    JsonSlice value;
-} SetArgs;
-
-static const QmpArg set_args[] = {
-    QMP_ARG(SetArgs, path, "path", qmp_str),
-    QMP_ARG(SetArgs, property, "property", qmp_str),
-    QMP_ARG(SetArgs, value, "value", qmp_any),
-    {0},
-};
-
 static gboolean run_set(Vm *vm, QmpCall *call G_GNUC_UNUSED, const void *data, GError **error)
 {
-    const SetArgs *args = data;
+    const QmpSetArgs *args = data;
 
     return qom_set(vm, args->path, args->property, args->value, error);
-}
-
-static void handle_set(QmpCall *call, const void *args)
-{
-    qmp_job(call, args, run_set);
 }
 
 /* ---- object-add, device_add ---- */
@@ -52,11 +34,6 @@ static gboolean run_object_add(Vm *vm, QmpCall *call, const void *args G_GNUC_UN
     return object_add(vm, qmp_call_arguments(call), error);
 }
 
-static void handle_object_add(QmpCall *call, const void *args)
-{
-    qmp_job(call, args, run_object_add);
-}
-
 typedef struct DeviceArgs {
     char *driver;
     char *bus;
@@ -75,44 +52,20 @@ static gboolean run_device_add(Vm *vm, QmpCall *call, const void *args G_GNUC_UN
     return device_add(vm, qmp_call_arguments(call), error);
 }
 
-static void handle_device_add(QmpCall *call, const void *args)
-{
-    qmp_job(call, args, run_device_add);
-}
-
 /* ---- object-del, device_del ---- */
-
-typedef struct IdArgs {
-    char *id;
-} IdArgs;
-
-static const QmpArg id_args[] = {
-    QMP_ARG(IdArgs, id, "id", qmp_str),
-    {0},
-};
 
 static gboolean run_object_del(Vm *vm, QmpCall *call G_GNUC_UNUSED, const void *data, GError **error)
 {
-    const IdArgs *args = data;
+    const QmpIdArgs *args = data;
 
     return object_del(vm, args->id, error);
 }
 
-static void handle_object_del(QmpCall *call, const void *args)
-{
-    qmp_job(call, args, run_object_del);
-}
-
 static gboolean run_device_del(Vm *vm, QmpCall *call G_GNUC_UNUSED, const void *data, GError **error)
 {
-    const IdArgs *args = data;
+    const QmpIdArgs *args = data;
 
     return device_del(vm, args->id, error);
-}
-
-static void handle_device_del(QmpCall *call, const void *args)
-{
-    qmp_job(call, args, run_device_del);
 }
 
 /* ---- stop, cont, system_reset ---- */
@@ -124,11 +77,6 @@ static gboolean run_stop(Vm *vm, QmpCall *call G_GNUC_UNUSED, const void *args G
     return TRUE;
 }
 
-static void handle_stop(QmpCall *call, const void *args)
-{
-    qmp_job(call, args, run_stop);
-}
-
 static gboolean run_cont(Vm *vm, QmpCall *call G_GNUC_UNUSED, const void *args G_GNUC_UNUSED,
                          GError **error G_GNUC_UNUSED)
 {
@@ -136,21 +84,11 @@ static gboolean run_cont(Vm *vm, QmpCall *call G_GNUC_UNUSED, const void *args G
     return TRUE;
 }
 
-static void handle_cont(QmpCall *call, const void *args)
-{
-    qmp_job(call, args, run_cont);
-}
-
 static gboolean run_reset(Vm *vm, QmpCall *call G_GNUC_UNUSED, const void *args G_GNUC_UNUSED,
                           GError **error G_GNUC_UNUSED)
 {
     vm_reset(vm);
     return TRUE;
-}
-
-static void handle_reset(QmpCall *call, const void *args)
-{
-    qmp_job(call, args, run_reset);
 }
 
 /* ---- quit ---- */
@@ -169,31 +107,26 @@ static void after_quit(const QmpContext *context)
     }
 }
 
-static void handle_quit(QmpCall *call, const void *args)
-{
-    qmp_job_then(call, args, run_quit, after_quit);
-}
-
 /* ---- the tables ---- */
 
 const QmpCommand qmp_change_commands[] = {
-    {.name = "qom-set", .handler = handle_set, .args = set_args, .args_size = sizeof(SetArgs)},
+    {.name = "qom-set", QMP_JOB(run_set), QMP_SET_ARGS},
     {.name = "object-add",
-     .handler = handle_object_add,
+     QMP_JOB(run_object_add),
      .args = object_args,
      .args_size = sizeof(ObjectArgs),
      .flags = QMP_COMMAND_OPEN_ARGS},
-    {.name = "object-del", .handler = handle_object_del, .args = id_args, .args_size = sizeof(IdArgs)},
+    {.name = "object-del", QMP_JOB(run_object_del), QMP_ID_ARGS},
     {.name = "device_add",
-     .handler = handle_device_add,
+     QMP_JOB(run_device_add),
      .args = device_args,
      .args_size = sizeof(DeviceArgs),
      .flags = QMP_COMMAND_OPEN_ARGS},
-    {.name = "device_del", .handler = handle_device_del, .args = id_args, .args_size = sizeof(IdArgs)},
-    {.name = "stop", .handler = handle_stop},
-    {.name = "cont", .handler = handle_cont},
-    {.name = "system_reset", .handler = handle_reset},
-    {.name = "quit", .handler = handle_quit},
+    {.name = "device_del", QMP_JOB(run_device_del), QMP_ID_ARGS},
+    {.name = "stop", QMP_JOB(run_stop)},
+    {.name = "cont", QMP_JOB(run_cont)},
+    {.name = "system_reset", QMP_JOB(run_reset)},
+    {.name = "quit", QMP_JOB(run_quit, .after = after_quit)},
     {0},
 };
 
@@ -216,17 +149,8 @@ static const QmpType cause_data = {
         },
 };
 
-static const QmpType device_deleted_data = {
-    .meta = QMP_OBJECT,
-    .members =
-        (const QmpMember[]){
-            {"device", &qmp_str, TRUE},
-            {"path", &qmp_str, FALSE},
-            {0},
-        },
-};
-
-static const QmpType unplug_refused_data = {
+/* Of DEVICE_DELETED and DEVICE_UNPLUG_GUEST_ERROR. */
+static const QmpType device_data = {
     .meta = QMP_OBJECT,
     .members =
         (const QmpMember[]){
@@ -241,7 +165,7 @@ const QmpEvent qmp_vm_events[] = {
     {.name = "RESUME"},
     {.name = "RESET", .data = &cause_data},
     {.name = "SHUTDOWN", .data = &cause_data},
-    {.name = "DEVICE_DELETED", .data = &device_deleted_data},
-    {.name = "DEVICE_UNPLUG_GUEST_ERROR", .data = &unplug_refused_data},
+    {.name = "DEVICE_DELETED", .data = &device_data},
+    {.name = "DEVICE_UNPLUG_GUEST_ERROR", .data = &device_data},
     {0},
 };

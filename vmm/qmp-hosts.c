@@ -22,30 +22,11 @@ static gboolean run_chardev_add(Vm *vm, QmpCall *call, const void *args G_GNUC_U
     return chardev_add(vm, qmp_call_arguments(call), error);
 }
 
-static void handle_chardev_add(QmpCall *call, const void *args)
-{
-    qmp_job(call, args, run_chardev_add);
-}
-
-typedef struct IdArgs {
-    char *id;
-} IdArgs;
-
-static const QmpArg id_args[] = {
-    QMP_ARG(IdArgs, id, "id", qmp_str),
-    {0},
-};
-
 static gboolean run_chardev_remove(Vm *vm, QmpCall *call G_GNUC_UNUSED, const void *data, GError **error)
 {
-    const IdArgs *args = data;
+    const QmpIdArgs *args = data;
 
     return chardev_remove(vm, args->id, error);
-}
-
-static void handle_chardev_remove(QmpCall *call, const void *args)
-{
-    qmp_job(call, args, run_chardev_remove);
 }
 
 static const QmpType chardev_return = {
@@ -92,21 +73,11 @@ static gboolean run_netdev_add(Vm *vm, QmpCall *call, const void *args G_GNUC_UN
     return netdev_add(vm, qmp_call_arguments(call), error);
 }
 
-static void handle_netdev_add(QmpCall *call, const void *args)
-{
-    qmp_job(call, args, run_netdev_add);
-}
-
 static gboolean run_netdev_del(Vm *vm, QmpCall *call G_GNUC_UNUSED, const void *data, GError **error)
 {
-    const IdArgs *args = data;
+    const QmpIdArgs *args = data;
 
     return netdev_del(vm, args->id, error);
-}
-
-static void handle_netdev_del(QmpCall *call, const void *args)
-{
-    qmp_job(call, args, run_netdev_del);
 }
 
 /* ---- the balloon ---- */
@@ -131,28 +102,23 @@ static gboolean run_balloon(Vm *vm, QmpCall *call G_GNUC_UNUSED, const void *dat
     return balloon_set(vm, args->value, error);
 }
 
-static void handle_balloon(QmpCall *call, const void *args)
-{
-    qmp_job(call, args, run_balloon);
-}
-
 /* ---- the tables ---- */
 
 const QmpCommand qmp_hosts_commands[] = {
     {.name = "chardev-add",
-     .handler = handle_chardev_add,
+     QMP_JOB(run_chardev_add),
      .args = chardev_args,
      .args_size = sizeof(ChardevArgs),
      .ret = &chardev_return},
-    {.name = "chardev-remove", .handler = handle_chardev_remove, .args = id_args, .args_size = sizeof(IdArgs)},
+    {.name = "chardev-remove", QMP_JOB(run_chardev_remove), QMP_ID_ARGS},
     {.name = "netdev_add",
-     .handler = handle_netdev_add,
+     QMP_JOB(run_netdev_add),
      .args = netdev_args,
      .args_size = sizeof(NetdevArgs),
      .arg_type = &netdev_arg_type,
      .flags = QMP_COMMAND_OPEN_ARGS},
-    {.name = "netdev_del", .handler = handle_netdev_del, .args = id_args, .args_size = sizeof(IdArgs)},
-    {.name = "balloon", .handler = handle_balloon, .args = balloon_args, .args_size = sizeof(BalloonArgs)},
+    {.name = "netdev_del", QMP_JOB(run_netdev_del), QMP_ID_ARGS},
+    {.name = "balloon", QMP_JOB(run_balloon), .args = balloon_args, .args_size = sizeof(BalloonArgs)},
     {0},
 };
 

@@ -7,36 +7,36 @@
 
 #include "objmodel/error.h"
 
-typedef struct Job {
+/* One that is under way. */
+typedef struct Running {
     QmpCall *call;
     const void *args;
-    QmpJobFunc run;
-    void (*after)(const QmpContext *context); /* or NULL */
+    const QmpJob *job;
     const QmpContext *context;
     GError *error;
-} Job;
+} Running;
 
 static void job_reply(void *data)
 {
-    Job *job = data;
+    Running *running = data;
 
-    if (job->error != NULL) {
-        qmp_call_fail(job->call, job->error);
-        g_error_free(job->error);
+    if (running->error != NULL) {
+        qmp_call_fail(running->call, running->error);
+        g_error_free(running->error);
     } else {
-        qmp_call_return(job->call);
-        if (job->after != NULL) {
-            job->after(job->context);
+        qmp_call_return(running->call);
+        if (running->job->after != NULL) {
+            running->job->after(running->context);
         }
     }
-    g_free(job);
+    g_free(running);
 }
 
 static void job_run(Vm *vm, gpointer data)
 {
-    Job *job = data;
+    Running *running = data;
 
-    job->run(vm, job->call, job->args, &job->error);
+    running->job->run(vm, running->call, running->args, &running->error);
 }
 
 /* What it changed is published. */
@@ -47,26 +47,32 @@ static void job_done(Vm *vm, gpointer data)
     snapshots_when_settled(vm_snapshots(vm), snapshot->generation, job_reply, data);
 }
 
-void qmp_job(QmpCall *call, const void *args, QmpJobFunc run)
-{
-    qmp_job_then(call, args, run, NULL);
-}
-
-void qmp_job_then(QmpCall *call, const void *args, QmpJobFunc run, void (*after)(const QmpContext *context))
+void qmp_job(QmpCall *call, const void *args)
 {
     const QmpContext *context = qmp_call_context(call);
-    Job *job;
+    Running *running;
 
     if (context->vm == NULL) {
         qmp_call_fail_new(call, OBJMODEL_ERROR, OBJMODEL_ERROR_READ_ONLY,
                           "this is a saved tree, which cannot be changed");
         return;
     }
-    job = g_new0(Job, 1);
-    job->call = call;
-    job->args = args;
-    job->run = run;
-    job->after = after;
-    job->context = context;
-    vm_call(context->vm, job_run, job_done, job);
+    running = g_new0(Running, 1);
+    running->call = call;
+    running->args = args;
+    running->job = qmp_call_data(call);
+    running->context = context;
+    vm_call(context->vm, job_run, job_done, running);
 }
+
+const QmpArg qmp_id_args[] = {
+    QMP_ARG(QmpIdArgs, id, "id", qmp_str),
+    {0},
+};
+
+const QmpArg qmp_set_args[] = {
+    QMP_ARG(QmpSetArgs, path, "path", qmp_str),
+    QMP_ARG(QmpSetArgs, property, "property", qmp_str),
+    QMP_ARG(QmpSetArgs, value, "value", qmp_any),
+    {0},
+};

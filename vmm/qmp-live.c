@@ -8,20 +8,8 @@
 #include "objmodel/error.h"
 #include "objmodel/name.h"
 #include "vmm/qmp-fetch.h"
+#include "vmm/qmp-job.h"
 #include "vmm/qmp-path.h"
-
-typedef struct SetArgs {
-    char *path;
-    char *property;
-    JsonSlice value;
-} SetArgs;
-
-static const QmpArg set_args[] = {
-    QMP_ARG(SetArgs, path, "path", qmp_str),
-    QMP_ARG(SetArgs, property, "property", qmp_str),
-    QMP_ARG(SetArgs, value, "value", qmp_any),
-    {0},
-};
 
 static void set_done(const GError *error, void *opaque)
 {
@@ -35,7 +23,7 @@ static void set_done(const GError *error, void *opaque)
 /* What there is is known. */
 static void set_known(QmpCall *call, const void *data)
 {
-    const SetArgs *args = data;
+    const QmpSetArgs *args = data;
     Source *source = ((const QmpContext *)qmp_call_context(call))->source;
     g_autoptr(Snapshot) snapshot = qmp_context_snapshot(call);
     g_autoptr(GString) place = g_string_new(view_name(VIEW_QOM));
@@ -52,13 +40,13 @@ static void set_known(QmpCall *call, const void *data)
 
 static void handle_set(QmpCall *call, const void *data)
 {
-    const SetArgs *args = data;
+    const QmpSetArgs *args = data;
 
     qmp_fetch_object(call, data, ((const QmpContext *)qmp_call_context(call))->source, args->path, NULL, SOURCE_NODE,
                      set_known);
 }
 
 const QmpCommand qmp_live_commands[] = {
-    {.name = "qom-set", .handler = handle_set, .args = set_args, .args_size = sizeof(SetArgs)},
+    {.name = "qom-set", .handler = handle_set, QMP_SET_ARGS},
     {0},
 };
