@@ -30,14 +30,13 @@ typedef struct SetJob {
 /* "qom/machine/a%2Fb" -> "/machine/a/b" has no meaning to QOM, but it is the name; NULL outside of qom/. */
 static char *object_path_from(const char *path)
 {
-    const char *view = view_name(VIEW_QOM);
-    gsize length = strlen(view);
+    const char *below = view_path(VIEW_QOM, path);
     g_auto(GStrv) parts = NULL;
     GString *result;
 
-    if (strncmp(path, view, length) != 0 || (path[length] && path[length] != '/'))
+    if (!below)
         return NULL;
-    parts = g_strsplit(path + length, "/", -1);
+    parts = g_strsplit(below, "/", -1);
     result = g_string_new("/");
     for (guint i = 0; parts[i]; i++) {
         g_autofree char *name = *parts[i] ? file_name_decode(parts[i], NULL) : NULL;

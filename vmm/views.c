@@ -82,6 +82,15 @@ const char *view_name(View view)
     return views[view].name;
 }
 
+const char *view_path(View view, const char *path)
+{
+    gsize length = strlen(view_name(view));
+
+    if (strncmp(path, view_name(view), length) != 0 || (path[length] && path[length] != '/'))
+        return NULL;
+    return path[length] ? path + length + 1 : path + length;
+}
+
 int view_find(const char *name)
 {
     for (int view = 0; view < N_VIEWS; view++) {
@@ -144,9 +153,9 @@ Node *view_list_new(View view, const ViewEntry *entries, guint n, const Node *pr
     });
 }
 
-Node *view_list_from_json(View view, GBytes *bytes, JsonSlice array, const Node *previous, guint64 stamp)
+GArray *view_entries(GBytes *bytes, JsonSlice array)
 {
-    g_autoptr(GArray) entries = g_array_new(FALSE, FALSE, sizeof(ViewEntry));
+    GArray *entries = g_array_new(FALSE, FALSE, sizeof(ViewEntry));
     JsonWalk walk = json_walk(array);
     JsonSlice element;
 
@@ -155,6 +164,13 @@ Node *view_list_from_json(View view, GBytes *bytes, JsonSlice array, const Node 
         if (json_kind(element) == JSON_OBJECT)
             g_array_append_val(entries, entry);
     }
+    return entries;
+}
+
+Node *view_list_from_json(View view, GBytes *bytes, JsonSlice array, const Node *previous, guint64 stamp)
+{
+    g_autoptr(GArray) entries = view_entries(bytes, array);
+
     return view_list_new(view, (const ViewEntry *)(gpointer)entries->data, entries->len, previous, stamp);
 }
 

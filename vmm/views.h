@@ -19,6 +19,9 @@ typedef enum View {
 
 /* The name of its directory, and of its member in the root's JSON (where VIEW_QUERY is left out). */
 const char *view_name(View view);
+/* Where a path (from the mount's root, in file names) is below that view: what follows the view's name and a '/', or
+ * ""; NULL: it is somewhere else. */
+const char *view_path(View view, const char *path);
 /* The view whose member in the root's JSON has this name, or -1. */
 int view_find(const char *name);
 
@@ -39,7 +42,9 @@ typedef struct ViewEntry {
  */
 Node *view_list_new(View view, const ViewEntry *entries, guint n, const Node *previous, guint64 stamp);
 
-/* The same of a JSON array inside `bytes`; elements that are no objects are left out. */
+/* The entries (ViewEntry) of a JSON array inside `bytes`; elements that are no objects are left out. */
+GArray *view_entries(GBytes *bytes, JsonSlice array);
+/* The same list of such an array. */
 Node *view_list_from_json(View view, GBytes *bytes, JsonSlice array, const Node *previous, guint64 stamp);
 
 /*

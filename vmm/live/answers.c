@@ -18,7 +18,6 @@ typedef struct Answer {
     char *error;
     gint64 at; /* 0: never */
     gboolean constant;
-    gboolean lacking;
     View view; /* what is made of it; N_VIEWS: nothing by itself */
     gboolean dirty;
 } Answer;
@@ -112,17 +111,15 @@ static void add_missing(GPtrArray *missing, const Answer *answer, gint64 since)
     }
 }
 
-/* Which view a path is in, or N_VIEWS; *ret_below: not the view itself. */
+/* Which view a path is in, or N_VIEWS. */
 static View path_view(const char *path)
 {
-    for (View view = 0; view < N_VIEWS; view++) {
-        gsize length = strlen(view_name(view));
+    View view = 0;
 
-        if (strncmp(path, view_name(view), length) == 0 && (path[length] == '\0' || path[length] == '/')) {
-            return view;
-        }
+    while (view < N_VIEWS && view_path(view, path) == NULL) {
+        view++;
     }
-    return N_VIEWS;
+    return view;
 }
 
 static Answer *find_query(const LiveAnswers *answers, const char *file_name)
@@ -161,8 +158,10 @@ GPtrArray *live_answers_missing(const LiveAnswers *answers, const char *path, co
     return missing;
 }
 
-void live_answers_names_missing(const LiveAnswers *answers, gboolean all, gint64 since, GPtrArray *missing)
+GPtrArray *live_answers_names_missing(const LiveAnswers *answers, gboolean all, gint64 since)
 {
+    GPtrArray *missing = g_ptr_array_new();
+
     for (guint i = 0; i < G_N_ELEMENTS(known); i++) {
         const Answer *answer = g_hash_table_lookup(answers->answers, known[i].command);
         gsize size = answer->bytes != NULL ? g_bytes_get_size(answer->bytes) : 0;
@@ -172,6 +171,7 @@ void live_answers_names_missing(const LiveAnswers *answers, gboolean all, gint64
             add_missing(missing, answer, since);
         }
     }
+    return missing;
 }
 
 /* ---- what was answered ---- */
@@ -232,8 +232,7 @@ static gboolean answer_set(Answer *answer, JsonSlice value, const char *error)
     return TRUE;
 }
 
-void live_answers_take(LiveAnswers *answers, const char *command, JsonSlice value, const char *error, gboolean lacking,
-                       gint64 now)
+void live_answers_take(LiveAnswers *answers, const char *command, JsonSlice value, const char *error, gint64 now)
 {
     Answer *answer = g_hash_table_lookup(answers->answers, command);
 
@@ -245,7 +244,6 @@ void live_answers_take(LiveAnswers *answers, const char *command, JsonSlice valu
         answer->dirty = TRUE;
     }
     answer->at = now;
-    answer->lacking = lacking;
     if (strcmp(command, COMMANDS) == 0) {
         take_commands(answers, value);
     } else if (strcmp(command, SCHEMA) == 0 && value.length > 0) {
@@ -312,6 +310,7 @@ static ViewQuery view_query(const Answer *answer)
     return query;
 }
 
+/* The folder anew. */
 static Node *build_queries(LiveAnswers *answers, guint64 stamp)
 {
     const Node *previous = answers->views[VIEW_QUERY];
@@ -324,7 +323,27 @@ static Node *build_queries(LiveAnswers *answers, guint64 stamp)
         answer->dirty = FALSE;
         g_array_append_val(queries, query);
     }
+    answers->queries_changed = FALSE;
     return view_query_new((const ViewQuery *)(gpointer)queries->data, queries->len, previous, stamp);
+}
+
+/* The folder with what was answered since; NULL: nothing was. */
+static Node *renew_queries(LiveAnswers *answers, guint64 stamp)
+{
+    Node *folder = NULL;
+
+    for (guint i = 0; i < answers->queries->len; i++) {
+        Answer *answer = g_ptr_array_index(answers->queries, i);
+
+        if (answer->dirty) {
+            g_autoptr(Node) before = folder != NULL ? folder : node_ref(answers->views[VIEW_QUERY]);
+            ViewQuery query = view_query(answer);
+
+            folder = view_query_set(before, &query, stamp);
+            answer->dirty = FALSE;
+        }
+    }
+    return folder;
 }
 
 static Node *build_list(LiveAnswers *answers, View view, Answer *answer, guint64 stamp)
@@ -355,23 +374,12 @@ static Answer *list_answer(const LiveAnswers *answers, View view)
     return NULL;
 }
 
-static gboolean queries_dirty(const LiveAnswers *answers)
-{
-    gboolean dirty = answers->queries_changed;
-
-    for (guint i = 0; i < answers->queries->len && !dirty; i++) {
-        dirty = ((Answer *)g_ptr_array_index(answers->queries, i))->dirty;
-    }
-    return dirty;
-}
-
 const Node *live_answers_node(LiveAnswers *answers, View view, guint64 stamp)
 {
     Node *node = NULL;
 
-    if (view == VIEW_QUERY && queries_dirty(answers)) {
-        node = build_queries(answers, stamp);
-        answers->queries_changed = FALSE;
+    if (view == VIEW_QUERY) {
+        node = answers->queries_changed ? build_queries(answers, stamp) : renew_queries(answers, stamp);
     } else if (view == VIEW_CPU_DEFINITIONS || view == VIEW_BLOCKSTATS) {
         Answer *answer = list_answer(answers, view);
 
@@ -382,10 +390,4 @@ const Node *live_answers_node(LiveAnswers *answers, View view, guint64 stamp)
         answers->views[view] = node;
     }
     return answers->views[view];
-}
-
-gboolean live_answers_dirty(const LiveAnswers *answers)
-{
-    return queries_dirty(answers) || list_answer(answers, VIEW_CPU_DEFINITIONS)->dirty ||
-           list_answer(answers, VIEW_BLOCKSTATS)->dirty;
 }

@@ -22,15 +22,14 @@ void live_answers_free(LiveAnswers *answers);
 GPtrArray *live_answers_missing(const LiveAnswers *answers, const char *path, const char *property, gboolean tree,
                                 gint64 since);
 
-/* Likewise, adds those that names in the views, and what vm/ tells, depend on: what is to be known of a target whose
+/* Likewise, those that names in the views, and what vm/ tells, depend on: what is to be known of a target whose
  * names are answered without asking. all: also what takes long. */
-void live_answers_names_missing(const LiveAnswers *answers, gboolean all, gint64 since, GPtrArray *missing);
+GPtrArray *live_answers_names_missing(const LiveAnswers *answers, gboolean all, gint64 since);
 
 /* ---- the live thread ---- */
 
-/* value absent: the command failed, error tells why; lacking: the target has no such command. */
-void live_answers_take(LiveAnswers *answers, const char *command, JsonSlice value, const char *error, gboolean lacking,
-                       gint64 now);
+/* value absent: the command failed, error tells why. */
+void live_answers_take(LiveAnswers *answers, const char *command, JsonSlice value, const char *error, gint64 now);
 /* An answer counts no more. */
 void live_answers_outdate(LiveAnswers *answers, const char *command);
 /* None does: it may be another process. */
@@ -42,5 +41,3 @@ char *live_answers_string(const LiveAnswers *answers, const char *command, const
 
 /* The views as nodes, made anew where something changed (not VIEW_QOM, VIEW_VM). Borrowed; NULL: nothing is there. */
 const Node *live_answers_node(LiveAnswers *answers, View view, guint64 stamp);
-/* Whether that would give another one. */
-gboolean live_answers_dirty(const LiveAnswers *answers);

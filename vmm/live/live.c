@@ -10,9 +10,7 @@
 
 #include "objmodel/error.h"
 #include "objmodel/name.h"
-#include "vmm/live/answers.h"
-#include "vmm/live/object.h"
-#include "vmm/live/scheduler.h"
+#include "vmm/live/missing.h"
 
 /* After so long without a request nobody uses the mount. */
 #define USE_US (10 * G_USEC_PER_SEC)
@@ -23,8 +21,6 @@
 #define WHOLE_SWEEP_EVERY 5
 /* Where links have to be asked for one by one, they are so many ttl old at most. */
 #define LINK_TTLS 10
-/* An object with more properties is listed, not read, to see its structure. */
-#define READ_TO_LIST_MAX 64
 
 typedef struct LiveSource {
     Source base;
@@ -68,13 +64,9 @@ typedef struct LiveSource {
 typedef struct Fetch {
     LiveSource *live;
     char *path, *property;
-    SourceScope scope;
-    gboolean urgent;
-    gboolean structure;  /* of the whole tree, for nobody in particular */
-    gboolean containers; /* only of what devices and objects are put into, and of what is new there */
-    SourceDone done;     /* or NULL */
+    LiveNeed need;   /* whose strings are the above */
+    SourceDone done; /* or NULL */
     void *opaque;
-    gint64 since; /* what is older is not current */
     guint pending;
     gboolean planning;
     GError *error;
@@ -99,174 +91,12 @@ static gint64 live_since(const LiveSource *live)
     return MAX(young, __atomic_load_n(&live->valid_from, __ATOMIC_RELAXED));
 }
 
-static gboolean reads_whole(const LiveSource *live, const LiveObject *object)
+static LiveKnown live_known(const LiveSource *live)
 {
-    return g_atomic_int_get(&live->bulk) && !object->secretive;
-}
-
-static gboolean property_is_current(const LiveObject *object, const LiveProperty *property, gint64 since)
-{
-    gboolean known = property->value != NULL || property->error != NULL;
-
-    return property->secret || g_str_equal(property->name, "type") ||
-           (known && MAX(property->at, object->valued_at) >= since);
-}
-
-/* Calls `found` for each want that is missing: with the lock or on the live thread. TRUE: it said that it is enough. */
-typedef gboolean MissingFunc(const LiveWant *want, void *opaque);
-
-static gboolean want_object(const LiveObject *object, LiveWantKind kind, const LiveProperty *property, gboolean urgent,
-                            MissingFunc *found, void *opaque)
-{
-    LiveWant want = {.kind = kind,
-                     .key = object->key,
-                     .path = object->path,
-                     .name = property != NULL ? property->name : NULL,
-                     .cost = kind == LIVE_OBJECT ? MAX(object->properties->len, 4) : 1,
-                     .urgent = urgent};
-
-    return found(&want, opaque);
-}
-
-/* One object's properties and, where it is said, their values. */
-static gboolean missing_of_object(const LiveSource *live, const LiveObject *object, gboolean values, gboolean cheap,
-                                  gint64 since, gboolean urgent, MissingFunc *found, void *opaque)
-{
-    gint64 links_since = since - LINK_TTLS * MAX(live->options.ttl_us, SWEEP_MIN_US);
-
-    if (reads_whole(live, object) && (values || object->properties->len <= READ_TO_LIST_MAX || !cheap)) {
-        gint64 then = values || object->valued_at == 0 ? object->valued_at : object->named_at;
-
-        /* Of what is new it is not known how much it would be. */
-        return then < since &&
-               want_object(object, object->named_at > 0 ? LIVE_OBJECT : LIVE_NAMES, NULL, urgent, found, opaque);
-    }
-    if (object->named_at < since) { /* its values come after its names */
-        return want_object(object, LIVE_NAMES, NULL, urgent, found, opaque);
-    }
-    for (guint i = 0; i < object->properties->len; i++) {
-        const LiveProperty *property = g_ptr_array_index(object->properties, i);
-        gboolean link = g_str_has_prefix(property->type, "link<");
-
-        if ((values || link) && !property_is_current(object, property, values ? since : MAX(links_since, 1)) &&
-            want_object(object, LIVE_PROPERTY, property, urgent, found, opaque)) {
-            return TRUE;
-        }
-    }
-    return FALSE;
-}
-
-/* Whether other objects are put into it while a machine runs. */
-static gboolean is_container(const LiveObject *object)
-{
-    return g_str_equal(object->type, "container") || object->parent == NULL || object->parent->parent == NULL;
-}
-
-/* What is below an object: all of it, or only what is new. */
-static gboolean missing_below(const LiveSource *live, const LiveObject *object, const Fetch *fetch, MissingFunc *found,
-                              void *opaque)
-{
-    for (guint i = 0; i < object->children->len; i++) {
-        const LiveObject *child = g_ptr_array_index(object->children, i);
-        gboolean values = fetch->scope == SOURCE_SUBTREE;
-        gboolean all = values || (fetch->structure && (!fetch->containers || is_container(child)));
-
-        if ((all || child->named_at == 0 || child->properties->len == 0) &&
-            missing_of_object(live, child, values, fetch->structure, all ? fetch->since : 1, fetch->urgent, found,
-                              opaque)) {
-            return TRUE;
-        }
-        if (missing_below(live, child, fetch, found, opaque)) {
-            return TRUE;
-        }
-    }
-    return FALSE;
-}
-
-static gboolean missing_of_property(const LiveSource *live, const LiveObject *object, const Fetch *fetch,
-                                    MissingFunc *found, void *opaque)
-{
-    const LiveProperty *property = live_object_property(object, fetch->property);
-
-    if (property == NULL || property_is_current(object, property, fetch->since)) {
-        return FALSE;
-    }
-    /* Of what cannot be read, only qom-get tells why. */
-    if (reads_whole(live, object) && object->valued_at < fetch->since) {
-        return want_object(object, LIVE_OBJECT, NULL, fetch->urgent, found, opaque);
-    }
-    return want_object(object, LIVE_PROPERTY, property, fetch->urgent, found, opaque);
-}
-
-static gboolean missing_of_tree(const LiveSource *live, const char *key, const Fetch *fetch, MissingFunc *found,
-                                void *opaque)
-{
-    const LiveObject *object = live_tree_find(&live->tree, key);
-
-    if (object == NULL) {
-        return FALSE;
-    }
-    if (fetch->property != NULL && fetch->scope == SOURCE_PROPERTY) {
-        return missing_of_property(live, object, fetch, found, opaque);
-    }
-    return missing_of_object(live, object, fetch->scope == SOURCE_SUBTREE || fetch->property != NULL, fetch->structure,
-                             fetch->since, fetch->urgent, found, opaque) ||
-           missing_below(live, object, fetch, found, opaque);
-}
-
-/* "qom/machine" -> "machine"; NULL: not in the object tree. */
-static const char *tree_key(const char *path)
-{
-    const char *view = view_name(VIEW_QOM);
-    gsize length = strlen(view);
-
-    if (strncmp(path, view, length) != 0 || (path[length] != '\0' && path[length] != '/')) {
-        return NULL;
-    }
-    return path[length] == '/' ? path + length + 1 : path + length;
-}
-
-static gboolean missing_of_answers(const LiveSource *live, const Fetch *fetch, MissingFunc *found, void *opaque)
-{
-    g_autoptr(GPtrArray) missing =
-        live_answers_missing(live->answers, fetch->path, fetch->property, fetch->scope == SOURCE_SUBTREE, fetch->since);
-
-    for (guint i = 0; i < missing->len; i++) {
-        LiveWant want = {
-            .kind = LIVE_COMMAND, .name = g_ptr_array_index(missing, i), .cost = 1, .urgent = fetch->urgent};
-
-        if (found(&want, opaque)) {
-            return TRUE;
-        }
-    }
-    return FALSE;
-}
-
-/* All that a fetch still needs. */
-static gboolean fetch_missing(const LiveSource *live, const Fetch *fetch, MissingFunc *found, void *opaque)
-{
-    const char *key = tree_key(fetch->path);
-    gboolean root = *fetch->path == '\0';
-    g_autoptr(GPtrArray) missing = g_ptr_array_new();
-
-    if (key == NULL && root && fetch->scope == SOURCE_SUBTREE) {
-        key = "";
-    }
-    if (fetch->structure) {
-        live_answers_names_missing(live->answers, !fetch->containers, fetch->since, missing);
-        for (guint i = 0; i < missing->len; i++) {
-            LiveWant want = {
-                .kind = LIVE_COMMAND, .name = g_ptr_array_index(missing, i), .cost = 1, .urgent = fetch->urgent};
-
-            if (found(&want, opaque)) {
-                return TRUE;
-            }
-        }
-    }
-    if (key != NULL && missing_of_tree(live, key, fetch, found, opaque)) {
-        return TRUE;
-    }
-    return (key == NULL || root) && !fetch->structure && missing_of_answers(live, fetch, found, opaque);
+    return (LiveKnown){.tree = &live->tree,
+                       .answers = live->answers,
+                       .bulk = g_atomic_int_get(&live->bulk),
+                       .links_us = LINK_TTLS * MAX(live->options.ttl_us, SWEEP_MIN_US)};
 }
 
 /* ---- fetching ---- */
@@ -290,14 +120,14 @@ static char *iso_time(gint64 monotonic)
 }
 
 /* Whether it is about what a directory lists, for which nobody waits once it is known. */
-static gboolean is_listing(const Fetch *fetch)
+static gboolean is_listing(const LiveNeed *need)
 {
-    return fetch->scope == SOURCE_NODE && fetch->property == NULL && !fetch->structure;
+    return need->scope == SOURCE_NODE && need->property == NULL && !need->structure;
 }
 
-static gboolean is_listed(const LiveSource *live, const Fetch *fetch)
+static gboolean is_listed(const LiveSource *live, const LiveNeed *need)
 {
-    const char *key = tree_key(fetch->path);
+    const char *key = view_path(VIEW_QOM, need->path);
     const LiveObject *object = key != NULL ? live_tree_find(&live->tree, key) : NULL;
 
     return object != NULL && object->properties->len > 0;
@@ -308,7 +138,7 @@ static void fetch_end(Fetch *fetch)
     LiveSource *live = fetch->live;
 
     live_publish(live);
-    if (fetch->error != NULL && is_listing(fetch) && is_listed(live, fetch)) {
+    if (fetch->error != NULL && is_listing(&fetch->need) && is_listed(live, &fetch->need)) {
         g_clear_error(&fetch->error);
     }
     if (fetch->done != NULL) {
@@ -344,7 +174,9 @@ static void fetch_step(Fetch *fetch)
 {
     fetch->planning = TRUE;
     if (fetch->error == NULL) {
-        fetch_missing(fetch->live, fetch, fetch_want, fetch);
+        const LiveKnown known = live_known(fetch->live);
+
+        live_missing(&known, &fetch->need, fetch_want, fetch);
     }
     fetch->planning = FALSE;
     if (fetch->pending == 0) {
@@ -359,8 +191,8 @@ static Fetch *fetch_new(LiveSource *live, const char *path, const char *property
     fetch->live = live;
     fetch->path = g_strdup(path);
     fetch->property = g_strdup(property);
-    fetch->scope = scope;
-    fetch->since = live_since(live);
+    fetch->need =
+        (LiveNeed){.path = fetch->path, .property = fetch->property, .scope = scope, .since = live_since(live)};
     return fetch;
 }
 
@@ -435,7 +267,7 @@ static void answered(const LiveWant *want, JsonSlice value, const GError *error,
         answered_about_object(live, want, value, error);
     } else if (!want->alone) {
         live_answers_take(live->answers, want->name, value, error != NULL ? error->message : NULL,
-                          g_error_matches(error, QMP_ERROR, QMP_ERROR_COMMAND_NOT_FOUND), g_get_monotonic_time());
+                          g_get_monotonic_time());
     }
 }
 
@@ -550,10 +382,10 @@ static void sweep_fetch(LiveSource *live, gboolean all, SourceDone done)
 {
     Fetch *fetch = fetch_new(live, view_name(VIEW_QOM), NULL, SOURCE_NODE);
 
-    fetch->structure = TRUE;
-    fetch->since = live->swept_at;
-    fetch->containers = !all;
-    fetch->urgent = !all || !live->has_started;
+    fetch->need.structure = TRUE;
+    fetch->need.since = live->swept_at;
+    fetch->need.containers = !all;
+    fetch->need.urgent = !all || !live->has_started;
     fetch->done = done;
     fetch->opaque = live;
     fetch_step(fetch);
@@ -755,25 +587,25 @@ static gboolean is_missing(const LiveWant *want, void *opaque)
 static gboolean live_wants_fetch(Source *source, const char *path, const char *property, SourceScope scope)
 {
     LiveSource *live = live_of(source);
-    Fetch fetch = {
-        .live = live, .path = (char *)path, .property = (char *)property, .scope = scope, .since = live_since(live)};
-    gboolean missing, known = FALSE;
+    LiveNeed need = {.path = path, .property = property, .scope = scope, .since = live_since(live)};
+    const LiveKnown known = live_known(live);
+    gboolean missing, ever = FALSE; /* whether it was known ever */
 
     live_used(source);
     if (g_str_equal(path, view_name(VIEW_VM)) && !g_atomic_int_get(&live->connected)) {
         return FALSE; /* just then it is to be read */
     }
     g_mutex_lock(&live->tree.lock);
-    missing = fetch_missing(live, &fetch, is_missing, NULL);
-    if (missing && is_listing(&fetch)) {
-        fetch.since = 1; /* ever */
-        known = !fetch_missing(live, &fetch, is_missing, NULL);
+    missing = live_missing(&known, &need, is_missing, NULL);
+    if (missing && is_listing(&need)) {
+        need.since = 1;
+        ever = !live_missing(&known, &need, is_missing, NULL);
     }
     g_mutex_unlock(&live->tree.lock);
-    if (known && g_atomic_int_get(&live->connected)) { /* what is new is looked for behind its back */
+    if (ever && g_atomic_int_get(&live->connected)) { /* what is new is looked for behind its back */
         g_main_context_invoke(live->context, fetch_begin, fetch_new(live, path, NULL, scope));
     }
-    return missing && !known;
+    return missing && !ever;
 }
 
 static void live_fetch(Source *source, const char *path, const char *property, SourceScope scope, SourceDone done,
@@ -782,7 +614,7 @@ static void live_fetch(Source *source, const char *path, const char *property, S
     LiveSource *live = live_of(source);
     Fetch *fetch = fetch_new(live, path, property, scope);
 
-    fetch->urgent = TRUE;
+    fetch->need.urgent = TRUE;
     fetch->done = done;
     fetch->opaque = opaque;
     g_main_context_invoke(live->context, fetch_begin, fetch);
@@ -826,7 +658,7 @@ static void setting_look_again(Setting *setting)
 
     __atomic_store_n(&live->valid_from, g_get_monotonic_time(), __ATOMIC_RELAXED);
     fetch = fetch_new(live, setting->path, setting->property, SOURCE_PROPERTY);
-    fetch->urgent = TRUE;
+    fetch->need.urgent = TRUE;
     fetch->done = setting_seen;
     fetch->opaque = setting;
     fetch_step(fetch);
@@ -853,7 +685,7 @@ static gboolean setting_begin(gpointer opaque)
 {
     Setting *setting = opaque;
     LiveSource *live = setting->live;
-    const char *key = tree_key(setting->path);
+    const char *key = view_path(VIEW_QOM, setting->path);
     LiveObject *object = key != NULL ? live_tree_find(&live->tree, key) : NULL;
     LiveProperty *property = object != NULL ? live_object_property(object, setting->property) : NULL;
     g_autoptr(GString) arguments = g_string_new("{\"path\":");

@@ -100,17 +100,9 @@ static gboolean same_records(const LiveMoving *moving, const ViewEntry *entries,
 Node *live_moving_node(LiveMoving *moving, View view, GBytes *bytes, JsonSlice list, const Node *previous,
                        guint64 stamp)
 {
-    g_autoptr(GArray) entries = g_array_new(FALSE, FALSE, sizeof(ViewEntry));
-    ViewEntry *all;
-    JsonSlice element;
+    g_autoptr(GArray) entries = view_entries(bytes, list);
+    ViewEntry *all = (ViewEntry *)(gpointer)entries->data;
 
-    for (JsonWalk walk = json_walk(list); json_walk_element(&walk, &element);) {
-        ViewEntry entry = {.bytes = bytes, .text = element};
-        if (json_kind(element) == JSON_OBJECT) {
-            g_array_append_val(entries, entry);
-        }
-    }
-    all = (ViewEntry *)(gpointer)entries->data;
     if (previous != NULL && same_records(moving, all, entries->len)) {
         for (guint i = 0; i < entries->len; i++) {
             moment_set(g_ptr_array_index(moving->moments, i), bytes, all[i].text);
