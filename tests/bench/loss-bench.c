@@ -254,12 +254,7 @@ static void measure(const GPtrArray *all, Io *io)
     g_ptr_array_extend(order, (GPtrArray *)all, NULL, NULL);
     group_window(g_ptr_array_index(all, 0), io, FALSE);
     for (int round = 0; round < rounds; round++) {
-        for (guint i = order->len; i > 1; i--) {
-            gpointer *a = &order->pdata[i - 1], *b = &order->pdata[g_rand_int_range(random, 0, (gint32)i)], kept = *a;
-
-            *a = *b;
-            *b = kept;
-        }
+        things_shuffle(order, random);
         for (guint i = 0; i < order->len; i++) {
             group_window(g_ptr_array_index(order, i), io, TRUE);
         }
@@ -267,20 +262,6 @@ static void measure(const GPtrArray *all, Io *io)
 }
 
 /* ---- results ---- */
-
-static void append_numbers(GString *out, const char *name, const GArray *numbers)
-{
-    g_string_append_c(out, ',');
-    json_append_string(out, name, -1);
-    g_string_append(out, ":[");
-    for (guint i = 0; i < numbers->len; i++) {
-        if (i > 0) {
-            g_string_append_c(out, ',');
-        }
-        json_append_uint(out, g_array_index(numbers, guint64, i));
-    }
-    g_string_append_c(out, ']');
-}
 
 static void group_print(const Group *group)
 {
@@ -294,9 +275,11 @@ static void group_print(const Group *group)
         }
         json_append_double(out, g_array_index(group->per_second, double, i));
     }
-    g_string_append_c(out, ']');
+    g_string_append(out, "],");
     append_numbers(out, "longest", group->longest);
+    g_string_append_c(out, ',');
     append_numbers(out, "cpu", group->cpu);
+    g_string_append_c(out, ',');
     append_numbers(out, "latencies", group->latencies);
     printf("%s}\n", out->str);
 }

@@ -29,6 +29,27 @@ void series_add(Series *series, guint64 ns)
     g_array_append_val(series->ns, ns);
 }
 
+void append_numbers(GString *out, const char *name, const GArray *numbers)
+{
+    json_append_string(out, name, -1);
+    g_string_append(out, ":[");
+    for (guint i = 0; i < numbers->len; i++) {
+        if (i > 0)
+            g_string_append_c(out, ',');
+        json_append_uint(out, g_array_index(numbers, guint64, i));
+    }
+    g_string_append_c(out, ']');
+}
+
+void things_shuffle(GPtrArray *things, GRand *random)
+{
+    for (guint i = things->len; i > 1; i--) {
+        gpointer *a = &things->pdata[i - 1], *b = &things->pdata[g_rand_int_range(random, 0, (gint32)i)], kept = *a;
+        *a = *b;
+        *b = kept;
+    }
+}
+
 guint64 clock_ns(void)
 {
     struct timespec now;

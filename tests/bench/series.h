@@ -20,6 +20,12 @@ void series_add(Series *series, guint64 ns);
 /* Sorts it; 0 where it is empty. */
 double series_median(Series *series);
 
+/* "NAME":[1,2,...], of an array of guint64. */
+void append_numbers(GString *out, const char *name, const GArray *numbers);
+
+/* Another order for the things that are measured in turn. */
+void things_shuffle(GPtrArray *things, GRand *random);
+
 /* Nanoseconds on the clock that all measure with. */
 guint64 clock_ns(void);
 

@@ -246,16 +246,6 @@ static void way_round(Way *way, gboolean count)
     way->spent += wall;
 }
 
-static void shuffle(GPtrArray *ways, GRand *random)
-{
-    for (guint i = ways->len; i > 1; i--) {
-        gpointer *a = &ways->pdata[i - 1], *b = &ways->pdata[g_rand_int_range(random, 0, (gint32)i)], kept = *a;
-
-        *a = *b;
-        *b = kept;
-    }
-}
-
 static void measure(const GPtrArray *all)
 {
     g_autoptr(GPtrArray) order = g_ptr_array_new();
@@ -264,7 +254,7 @@ static void measure(const GPtrArray *all)
 
     g_ptr_array_extend(order, (GPtrArray *)all, NULL, NULL);
     for (int round = -warm_up; round < rounds; round++) {
-        shuffle(order, random);
+        things_shuffle(order, random);
         for (guint i = 0; i < order->len; i++) {
             Way *way = g_ptr_array_index(order, i);
 
@@ -364,19 +354,6 @@ static void way_free(gpointer data)
     g_array_unref(way->cpu);
     g_hash_table_unref(way->threads);
     g_free(way);
-}
-
-static void append_numbers(GString *out, const char *name, const GArray *numbers)
-{
-    json_append_string(out, name, -1);
-    g_string_append(out, ":[");
-    for (guint i = 0; i < numbers->len; i++) {
-        if (i > 0) {
-            g_string_append_c(out, ',');
-        }
-        json_append_uint(out, g_array_index(numbers, guint64, i));
-    }
-    g_string_append_c(out, ']');
 }
 
 static void way_print(Way *way)
