@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The documents against the binary and its tables: options and special files."""
+"""The documents and the manual page against the binary and its tables: options and special files."""
 
 import re
 from files import CannotCheck
@@ -8,6 +8,8 @@ HELP_LINE = re.compile(r'\s+(?:-(?P<letter>\w), *)?--(?P<name>[\w-]+)')
 # A command line of qomfs in a document: from its name to the end of the line or of the code.
 COMMAND = re.compile(r'(?:^|[\s`/])qomfs (?P<arguments>[^`|#\n]*)')
 NAME = re.compile(r'[a-z][\w-]*')
+MANUAL = 'docs/qomfs.1'
+MANUAL_OPTION = re.compile(r'(?<= )-(?P<name>\w[\w-]*)')
 SPECIAL_FILE_TABLE = 'fs/special.c'
 SPECIAL_FILE = re.compile(r'\{\s*\.name = "(?P<name>[^"]+)"')
 
@@ -15,7 +17,7 @@ SPECIAL_FILE = re.compile(r'\{\s*\.name = "(?P<name>[^"]+)"')
 def options(sources):
     """Each option of --help is documented, and each option in the documents exists."""
     documents = read_documents(sources)
-    known = [match['name'] for line in sources.run_binary('--help').splitlines() if (match := HELP_LINE.match(line))]
+    known = known_options(sources)
     if not known:
         yield 'qomfs --help lists no options'
     code = '\n'.join(text for document in documents.values() for text in code_in(document))
@@ -29,9 +31,31 @@ def options(sources):
                 yield f'{path}: there is no option {name}'
 
 
+def manual(sources):
+    """The manual page has the options of --help, no others, and the special files."""
+    lines = sources.text(MANUAL).splitlines()
+    shown = [match['name'] for line in lines if line.startswith('.It Fl ') for match in MANUAL_OPTION.finditer(line)]
+    known = known_options(sources)
+    for name in sorted(set(known) - set(shown)):
+        yield f'{MANUAL}: --{name} is missing'
+    for name in sorted(set(shown) - set(known)):
+        yield f'{MANUAL}: there is no option {name}'
+    for name in special_names(sources):
+        if not any(line.startswith('.It Pa ') and name in line.split() for line in lines):
+            yield f'{MANUAL}: the file {name} is missing'
+
+
+def known_options(sources):
+    return [match['name'] for line in sources.run_binary('--help').splitlines() if (match := HELP_LINE.match(line))]
+
+
+def special_names(sources):
+    return SPECIAL_FILE.findall(sources.text(SPECIAL_FILE_TABLE))
+
+
 def special_files(sources):
     """Each special file is documented."""
-    names = SPECIAL_FILE.findall(sources.text(SPECIAL_FILE_TABLE))
+    names = special_names(sources)
     if not names:
         yield f'{SPECIAL_FILE_TABLE} holds no table of special files'
     code = '\n'.join(text for document in read_documents(sources).values() for text in code_in(document))
