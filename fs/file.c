@@ -16,20 +16,12 @@
 #include "fs/retries.h"
 #include "fs/write.h"
 
-static GBytes *content_new(const Item *item)
-{
-    /* What does not move has a size that is known, and costs nothing to tell. */
-    GString *content = item_moves(item) ? g_string_new(NULL) : g_string_sized_new(item_size(item));
-    item_append_content(item, content);
-    return g_string_free_to_bytes(content);
-}
-
 static void handle_free(Fs *fs, OpenHandle *base)
 {
     Handle *handle = (Handle *)base;
     inode_closed(fs->inodes, base);
     node_unref(handle->dir);
-    g_clear_pointer(&handle->content, g_bytes_unref);
+    content_unref(handle->content);
     write_buffer_free(handle->writes);
     poller_free(fs->pollers, handle->poller);
     g_mutex_clear(&handle->lock);
@@ -46,7 +38,7 @@ static Handle *handle_new(Fs *fs, Inode *inode, const Item *item, const struct f
         handle->poller = poller_new(fs->pollers, &size);
     } else if (item_moves(item) && !item_unreadable(item)) {
         handle->content = content_new(item);
-        const char *bytes = g_bytes_get_data(handle->content, &size);
+        const char *bytes = content_bytes(handle->content, &size);
         inode_sampled(fs->inodes, inode, bytes, size);
     } else {
         size = item_size(item);
@@ -143,17 +135,9 @@ static int handle_sample(Fs *fs, Handle *handle)
     int unreadable = item_unreadable(&item);
     if (unreadable)
         return unreadable;
-    g_bytes_unref(handle->content);
+    content_unref(handle->content);
     handle->content = content_new(&item);
     return 0;
-}
-
-static void reply_content(fuse_req_t req, GBytes *content, size_t size, off_t offset)
-{
-    gsize length;
-    const char *bytes = g_bytes_get_data(content, &length);
-    gsize from = MIN((gsize)offset, length);
-    fuse_reply_buf(req, bytes + from, MIN(size, length - from));
 }
 
 /* A read from the start, of what moves and was read before. */
@@ -164,12 +148,12 @@ static void reread_answer(fuse_req_t req, fuse_ino_t id, struct fuse_file_info *
     g_mutex_lock(&handle->lock);
     int error = handle_sample(fs_of(req), handle);
     /* As soon as the reply is written, the handle may be released by another worker. */
-    g_autoptr(GBytes) content = g_bytes_ref(handle->content);
+    g_autoptr(Content) content = content_ref(handle->content);
     g_mutex_unlock(&handle->lock);
     if (error)
         fuse_reply_err(req, error);
     else
-        reply_content(req, content, size, 0);
+        content_reply(req, content, size, 0);
 }
 
 /* Replies: buf, err (ENODEV, EIO; of a fetch: its error). Parked only where a moving value, which is read past the
@@ -187,12 +171,12 @@ void op_read(fuse_req_t req, fuse_ino_t id, size_t size, off_t offset, struct fu
         handle->content = content_new(&handle->item);
     gboolean anew = item_moves(&handle->item) && offset == 0 && handle->reads > 0;
     handle->reads++;
-    g_autoptr(GBytes) content = g_bytes_ref(handle->content);
+    g_autoptr(Content) content = content_ref(handle->content);
     g_mutex_unlock(&handle->lock);
     if (anew)
         fetch_then(req, id, fi, size, SOURCE_PROPERTY, reread_answer);
     else
-        reply_content(req, content, size, offset);
+        content_reply(req, content, size, offset);
 }
 
 /* Replies: err. */

@@ -2,6 +2,7 @@
 /* Handles: open files. Shared by file.c and write.c. */
 #pragma once
 
+#include "fs/content.h"
 #include "fs/inode.h"
 
 typedef struct WriteBuffer WriteBuffer;
@@ -14,7 +15,7 @@ typedef struct Handle {
     Item item; /* in it */
 
     GMutex lock;         /* for what follows */
-    GBytes *content;     /* NULL: not needed yet */
+    Content *content;    /* NULL: not needed yet */
     guint reads;         /* of a moving file, since it was sampled */
     WriteBuffer *writes; /* NULL: not open for writing; write.c's own */
     Poller *poller;      /* NULL: not a stream; pollers.c's own */

@@ -165,21 +165,28 @@ gsize item_size(const Item *item)
     return target->len;
 }
 
-void item_append_content(const Item *item, GString *out)
+void item_content(const Item *item, Pieces *out)
 {
     g_autoptr(Node) now = NULL;
     g_autofree char *target = NULL;
     if (item->special) {
-        item->special->append(item->fs, item->dir, out);
+        item->special->content(item->fs, item->dir, out);
     } else if (item->kind == ITEM_FILE && item_shows_json(item)) {
-        json_append_slice(out, item_value(item, &now));
-        g_string_append_c(out, '\n');
+        json_append_slice(out->own, item_value(item, &now));
+        g_string_append_c(out->own, '\n');
     } else if (item->kind == ITEM_FILE) {
-        value_append_file(item_value(item, &now), out);
+        value_append_file(item_value(item, &now), out->own);
     } else if (item->kind == ITEM_LINK) {
         target = link_target(item->dir, item->slot, item->depth);
-        g_string_append(out, target);
+        g_string_append(out->own, target);
     }
+    pieces_settle(out);
+}
+
+void item_append_content(const Item *item, GString *out)
+{
+    Pieces pieces = pieces_in(out);
+    item_content(item, &pieces);
 }
 
 /* ---- attributes ---- */

@@ -55,6 +55,8 @@ void item_sample(Item *item, Node **ret_now);
 gsize item_size(const Item *item);
 /* Its content: what read(2) or readlink(2) give; nothing for directories. */
 void item_append_content(const Item *item, GString *out);
+/* The same in pieces, which borrow from item->dir. */
+void item_content(const Item *item, Pieces *out);
 /* Why it cannot be read, as an errno; 0 where it can. */
 int item_unreadable(const Item *item);
 

@@ -2,6 +2,8 @@
 /* The table of special files. Called from item.c by any thread. */
 #include "fs/special.h"
 
+#include <string.h>
+
 /* ---- .tree.json ---- */
 
 static gboolean has_tree(const Fs *fs, const Node *dir)
@@ -20,20 +22,21 @@ static guint64 tree_version(const Node *dir)
     return dir->tree_moving ? 0 : dir->tree_stamp;
 }
 
-static void tree_append(const Fs *fs, const Node *dir, GString *out)
+static void tree_content(const Fs *fs, const Node *dir, Pieces *out)
 {
     (void)fs;
-    node_append_tree(dir, out);
-    g_string_append_c(out, '\n');
+    node_tree_pieces(dir, out);
+    pieces_add(out, "\n", 1);
 }
 
 static gsize tree_size(const Fs *fs, const Node *dir)
 {
+    (void)fs;
     if (!dir->tree_moving)
         return node_tree_size(dir) + 1;
     g_autoptr(GString) content = g_string_sized_new(node_tree_size(dir));
-    tree_append(fs, dir, content);
-    return content->len;
+    node_append_tree(dir, content);
+    return content->len + 1;
 }
 
 /* ---- events ---- */
@@ -73,10 +76,10 @@ static guint64 qmp_version(const Node *dir)
     return dir->names_stamp;
 }
 
-static void qmp_append(const Fs *fs, const Node *dir, GString *out)
+static void qmp_content(const Fs *fs, const Node *dir, Pieces *out)
 {
     (void)dir;
-    g_string_append(out, fs->options->qmp);
+    pieces_add(out, fs->options->qmp, strlen(fs->options->qmp));
 }
 
 const SpecialFile special_files[] = {
@@ -87,7 +90,7 @@ const SpecialFile special_files[] = {
      .listed = tree_listed,
      .version = tree_version,
      .size = tree_size,
-     .append = tree_append},
+     .content = tree_content},
     {.name = "events",
      .help = "a growing log of events, one JSON object a line",
      .ino_offset = 2,
@@ -101,6 +104,6 @@ const SpecialFile special_files[] = {
      .symlink = TRUE,
      .exists = qmp_exists,
      .version = qmp_version,
-     .append = qmp_append},
+     .content = qmp_content},
 };
 const guint n_special_files = G_N_ELEMENTS(special_files);

@@ -15,8 +15,8 @@ struct SpecialFile {
     gboolean (*exists)(const Fs *fs, const Node *dir);
     gboolean (*listed)(const Fs *fs);                            /* NULL: where it exists */
     guint64 (*version)(const Node *dir);                         /* of its content; 0: it moves by itself */
-    gsize (*size)(const Fs *fs, const Node *dir);                /* NULL: what append gives */
-    void (*append)(const Fs *fs, const Node *dir, GString *out); /* its content; of a symlink: the target */
+    gsize (*size)(const Fs *fs, const Node *dir);                /* NULL: what content gives */
+    void (*content)(const Fs *fs, const Node *dir, Pieces *out); /* borrows from dir; of a symlink: the target */
 };
 
 extern const SpecialFile special_files[];

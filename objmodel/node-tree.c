@@ -86,29 +86,25 @@ static char *put(char *at, const char *bytes, gsize length)
 
 #define PUT_LITERAL(at, literal) put(at, literal, LENGTH(literal))
 
-/* What stands before a node's children. */
-static char *put_head(char *at, const Node *node)
+static const char *opening(const Node *node)
 {
-    switch (node->kind) {
-    case NODE_OBJECT:
-        at = PUT_LITERAL(at, OBJECT_HEAD);
-        at = put(at, node->json_name.text, node->json_name.length);
-        return PUT_LITERAL(at, OBJECT_CHILDREN);
-    case NODE_LIST:
-        return PUT_LITERAL(at, "[");
-    case NODE_MAP:
-        return PUT_LITERAL(at, "{");
-    case NODE_RECORD:
-    case NODE_VALUE:
-    case NODE_FOLDER:
-        break;
-    }
-    return at;
+    return node->kind == NODE_LIST ? "[" : node->kind == NODE_MAP ? "{" : node->kind == NODE_OBJECT ? OBJECT_HEAD : "";
 }
 
 static const char *closing(const Node *node)
 {
     return node->kind == NODE_LIST ? "]" : node->kind == NODE_MAP ? "}" : node->kind == NODE_OBJECT ? OBJECT_TAIL : "";
+}
+
+/* What stands before a node's children. */
+static char *put_head(char *at, const Node *node)
+{
+    at = put(at, opening(node), strlen(opening(node)));
+    if (node->kind == NODE_OBJECT) {
+        at = put(at, node->json_name.text, node->json_name.length);
+        at = PUT_LITERAL(at, OBJECT_CHILDREN);
+    }
+    return at;
 }
 
 static char *put_member_name(char *at, const Node *child)
@@ -131,31 +127,30 @@ static gboolean keeps_rendered(const Node *node)
     return node->tree_size >= RENDERED_MIN && node->text.length < node->tree_size / 2;
 }
 
-/* A subtree that has just been written for the second time is likely to be wanted again: after a
- * change somewhere else all of it is copied in one go, instead of piece by piece from all over the memory. */
-static void keep_rendered(const Node *node, const char *tree)
-{
-    Node *mine = (Node *)node;
-    if (g_atomic_int_add(&mine->renders, 1) != 1)
-        return;
-    char *copy = g_memdup2(tree, node->tree_size);
-    g_atomic_pointer_set(&mine->rendered, copy); /* nobody else is the second */
-}
-
 static char *put_tree_anew(char *at, const Node *node);
+
+/* What is kept of a subtree, or NULL. When it is wanted for the second time it is likely to be wanted again: after a
+ * change somewhere else all of it is then there in one piece, instead of scattered all over the memory. */
+static const char *rendered_tree(const Node *node)
+{
+    if (!keeps_rendered(node))
+        return NULL;
+    Node *mine = (Node *)node;
+    char *rendered = g_atomic_pointer_get(&mine->rendered);
+    if (rendered || g_atomic_int_add(&mine->renders, 1) != 1)
+        return rendered;
+    rendered = g_malloc(node->tree_size);
+    put_tree_anew(rendered, node);
+    g_atomic_pointer_set(&mine->rendered, rendered); /* nobody else is the second */
+    return rendered;
+}
 
 /* A subtree in which nothing moves, to memory that has room for its tree_size. In large trees the
  * function calls of a GString cost more than the copying. */
 static char *put_tree(char *at, const Node *node)
 {
-    if (!keeps_rendered(node))
-        return put_tree_anew(at, node);
-    const char *rendered = g_atomic_pointer_get(&((Node *)node)->rendered);
-    if (rendered)
-        return put(at, rendered, node->tree_size);
-    char *end = put_tree_anew(at, node);
-    keep_rendered(node, at);
-    return end;
+    const char *rendered = rendered_tree(node);
+    return rendered ? put(at, rendered, node->tree_size) : put_tree_anew(at, node);
 }
 
 static char *put_tree_anew(char *at, const Node *node)
@@ -178,50 +173,74 @@ static char *put_tree_anew(char *at, const Node *node)
     return put(at, closing(node), strlen(closing(node)));
 }
 
-static void append_static_tree(const Node *node, GString *out)
+static void add_literal(Pieces *out, const char *literal)
 {
-    gsize before = out->len;
-    g_string_set_size(out, before + node->tree_size);
-    char *end = put_tree(out->str + before, node);
-    g_assert(end == out->str + out->len);
+    pieces_add(out, literal, strlen(literal));
 }
 
-static void append_head(const Node *node, GString *out)
+static void add_head(Pieces *out, const Node *node)
 {
-    gsize before = out->len;
-    g_string_set_size(out, before + LENGTH(OBJECT_HEAD OBJECT_CHILDREN) + node->json_name.length);
-    g_string_truncate(out, (gsize)(put_head(out->str + before, node) - out->str));
+    add_literal(out, opening(node));
+    if (node->kind == NODE_OBJECT) {
+        pieces_add(out, node->json_name.text, node->json_name.length);
+        add_literal(out, OBJECT_CHILDREN);
+    }
 }
 
-static void append_children(const Node *node, GString *out)
+static void add_member_name(Pieces *out, const Node *child)
+{
+    json_append_string(out->own, child->name, -1);
+    g_string_append_c(out->own, ':');
+    pieces_settle(out);
+}
+
+static void add_children(Pieces *out, const Node *node)
 {
     ChildrenIter iter = children_iter(node->children, 0);
     gboolean first = TRUE;
     for (const Node *child; (child = next_in_tree(&iter)); first = FALSE) {
         if (!first)
-            g_string_append_c(out, ',');
-        if (node->kind == NODE_MAP) {
-            json_append_string(out, child->name, -1);
-            g_string_append_c(out, ':');
-        }
-        node_append_tree(child, out);
+            add_literal(out, ",");
+        if (node->kind == NODE_MAP)
+            add_member_name(out, child);
+        node_tree_pieces(child, out);
     }
+}
+
+void node_tree_pieces(const Node *node, Pieces *out)
+{
+    const char *rendered = node->tree_moving ? NULL : rendered_tree(node);
+    if (rendered) {
+        pieces_add(out, rendered, node->tree_size);
+        return;
+    }
+    if (!node->tree_moving && node->tree_size < RENDERED_MIN) {
+        put_tree_anew(pieces_reserve(out, node->tree_size), node);
+        return;
+    }
+    add_head(out, node);
+    if (stands_with_children(node))
+        add_children(out, node);
+    if (node->kind == NODE_OBJECT)
+        add_literal(out, OBJECT_PROPERTIES);
+    if (node->sampler) {
+        node->sampler->fill(node->sampler, out->own);
+        pieces_settle(out);
+    } else {
+        pieces_add(out, node->text.text, node->text.length);
+    }
+    add_literal(out, closing(node));
 }
 
 void node_append_tree(const Node *node, GString *out)
 {
-    if (!node->tree_moving) {
-        append_static_tree(node, out);
+    if (node->tree_moving) {
+        Pieces pieces = pieces_in(out);
+        node_tree_pieces(node, &pieces);
         return;
     }
-    append_head(node, out);
-    if (stands_with_children(node))
-        append_children(node, out);
-    if (node->kind == NODE_OBJECT)
-        g_string_append_len(out, OBJECT_PROPERTIES, LENGTH(OBJECT_PROPERTIES));
-    if (node->sampler)
-        node->sampler->fill(node->sampler, out);
-    else
-        json_append_slice(out, node->text);
-    g_string_append(out, closing(node));
+    gsize before = out->len;
+    g_string_set_size(out, before + node->tree_size);
+    char *end = put_tree(out->str + before, node);
+    g_assert(end == out->str + out->len);
 }

@@ -15,6 +15,7 @@
 #include <glib.h>
 
 #include "objmodel/json.h"
+#include "objmodel/pieces.h"
 
 /* ---- shapes: which properties there are ---- */
 
@@ -189,6 +190,8 @@ void value_append_file(JsonSlice value, GString *out);
 
 /* The subtree's JSON, without a newline. Moving values are sampled, each node's at once. */
 void node_append_tree(const Node *node, GString *out);
+/* The same in pieces, which borrow from the node: it must live as long as they do. */
+void node_tree_pieces(const Node *node, Pieces *out);
 /* Its size; where the subtree moves, that of the last publication. */
 gsize node_tree_size(const Node *node);
 

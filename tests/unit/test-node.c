@@ -370,6 +370,20 @@ static void test_root_name(void)
     check_tree(made, "{\"name\":\"x\\\"y\",\"children\":[],\"properties\":[]}");
 }
 
+/* In pieces it is the same text. */
+static void check_pieces(const Node *node, const GString *expected)
+{
+    g_autofree char *copy = g_malloc(expected->len);
+    Pieces pieces;
+
+    pieces_init(&pieces);
+    node_tree_pieces(node, &pieces);
+    g_assert_cmpuint(pieces.length, ==, expected->len);
+    pieces_copy(&pieces, 0, pieces.length, copy);
+    g_assert_cmpmem(copy, pieces.length, expected->str, expected->len);
+    pieces_clear(&pieces);
+}
+
 /* A tree as deep as a dump may be, and a wide one. */
 static void test_large_trees(void)
 {
@@ -393,6 +407,8 @@ static void test_large_trees(void)
     node_append_tree(list, out);
     g_assert_cmpuint(out->len, ==, 1000 * strlen("{\"name\":\"n\",\"children\":[],\"properties\":[]},") + 1);
     g_assert_cmpuint(out->len, ==, node_tree_size(list));
+    for (guint i = 0; i < 3; i++)
+        check_pieces(list, out);
 }
 
 /* What was written is kept where it is large: written again, and in a tree around it, it is the same. */
@@ -407,6 +423,7 @@ static gpointer write_often(gpointer opaque)
         node_append_tree(node, again);
         g_assert_cmpstr(again->str + 1, ==, first->str);
         g_assert_cmpuint(first->len, ==, node_tree_size(node));
+        check_pieces(node, first);
     }
     return NULL;
 }
