@@ -205,8 +205,8 @@ def check_message(result, what, status=1):
     return error
 
 
-def until(condition, seconds=10):
-    """Waits until condition() is true, and returns what it gave last."""
+def until(condition, seconds=30):
+    """Waits until condition() is true, and returns what it gave last. The time is generous: only a failure takes it."""
     end = time.monotonic() + seconds * SLOW
     while True:
         result = condition()

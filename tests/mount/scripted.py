@@ -48,6 +48,7 @@ class Scripted:
     def __init__(self, bulk=True, version=(11, 1, 0), capabilities=("oob",)):
         self.bulk, self.version, self.capabilities = bulk, version, list(capabilities)
         self.objects = {}
+        self.lock = threading.Lock()  # of the objects, while somebody looks at them or changes which there are
         self.add("/", Thing("container"))
         self.add("/machine", Thing("scripted-machine", n=1, flag=True, text="a b"))
         self.add("/machine/peripheral", Thing("container"))
@@ -74,18 +75,20 @@ class Scripted:
     # ---- what it has ----
 
     def add(self, path, thing):
-        self.objects[path] = thing
-        if path != "/":
-            parent, _, name = path.rpartition("/")
-            self.objects[parent or "/"].children.append(name)
+        with self.lock:
+            self.objects[path] = thing
+            if path != "/":
+                parent, _, name = path.rpartition("/")
+                self.objects[parent or "/"].children.append(name)
         return thing
 
     def remove(self, path):
         """Without a word."""
         parent, _, name = path.rpartition("/")
-        self.objects[parent or "/"].children.remove(name)
-        for other in [other for other in self.objects if other == path or other.startswith(path + "/")]:
-            del self.objects[other]
+        with self.lock:
+            self.objects[parent or "/"].children.remove(name)
+            for other in [other for other in self.objects if other == path or other.startswith(path + "/")]:
+                del self.objects[other]
 
     # ---- what it answers ----
 
@@ -213,7 +216,8 @@ class Scripted:
         command, arguments = request["execute"], request.get("arguments", {})
         self.frozen.wait()
         self.log.append((command, arguments))
-        value, error = self.answer(command, arguments)
+        with self.lock:
+            value, error = self.answer(command, arguments)
         reply = {"error": error} if error else {"return": value}
         if "id" in request:
             reply["id"] = request["id"]

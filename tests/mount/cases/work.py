@@ -10,6 +10,7 @@ what depends on them is not compared. After a change that is meant to cost more,
 """
 # builds: plain
 # slow
+# alone
 # timeout: 300
 
 import json
