@@ -41,6 +41,7 @@ def environment(kind, log=None):
     variables = dict(SANITIZER_OPTIONS)
     if log:
         variables = {name: f'{value}:log_path={log}' for name, value in variables.items()}
+    variables['KIND'] = kind
     if kind != 'plain':
         variables['G_SLICE'] = 'always-malloc'  # GLib's own pools would hide errors from the sanitizers
     return variables

@@ -10,7 +10,7 @@ import ctypes
 import os
 import subprocess
 
-from lib import SLOW, Failed, check, check_nothing_left, equal, lazy_unmount, mounts_at, read_file, scratch
+from lib import PACE, SLOW, Failed, check, check_nothing_left, equal, lazy_unmount, mounts_at, read_file, scratch
 
 _libc = ctypes.CDLL(None, use_errno=True)
 
@@ -20,7 +20,7 @@ class Fresh:
 
     def __init__(self, timeout=1.0):
         self.path = scratch("mount")
-        self.timeout = timeout * SLOW
+        self.timeout = timeout * PACE
         program = os.path.join(os.environ["BUILD"], "tests", "mount", "fresh-mount")
         self.process = subprocess.Popen(
             [program, self.path, str(int(self.timeout * 1000))],

@@ -265,6 +265,23 @@ def check_file():
     same('it ends well', vm.close(), 0)
 
 
+def until(condition, seconds=30):
+    """Waits until condition() is true, and returns what it gave last."""
+    end = time.monotonic() + seconds
+    while not (result := condition()) and time.monotonic() < end:
+        time.sleep(0.01)
+    return result
+
+
+def all_traced(pid):
+    """Whether somebody traces each thread."""
+    for task in os.listdir(f'/proc/{pid}/task'):
+        with open(f'/proc/{pid}/task/{task}/status', encoding='ascii') as status:
+            if 'TracerPid:\t0\n' in status.read():
+                return False
+    return True
+
+
 def check_strace():
     """What the kernel says of writes."""
     vm = Vm()
@@ -276,7 +293,7 @@ def check_strace():
     vm.run('warm', disk='d', pattern='read', limit=4096)  # its thread is there
     with subprocess.Popen(['strace', '-f', '-qq', '-e', 'trace=pwrite64', '-o', trace, '-p', str(vm.server.process.pid)],
                           stderr=subprocess.DEVNULL) as strace:
-        time.sleep(1)
+        until(lambda: strace.poll() is not None or all_traced(vm.server.process.pid))
         said = vm.run('l', disk='d', pattern='randwrite', block_size=16384, limit=64 * 16384)
         strace.terminate()
         strace.wait(timeout=20)
@@ -295,9 +312,9 @@ def check_moments():
         for pattern in ('read', 'randwrite'):
             vm.call('object-add', qom_type='io-load', id=f'{name}-{pattern}', disk=name, pattern=pattern,
                     block_size=4096, queue_depth=4)
-    end = time.monotonic() + 3
+    start = time.monotonic()
     readings, torn, last = 0, [], {}
-    while time.monotonic() < end:
+    while time.monotonic() < start + 2 or readings <= 100 and time.monotonic() < start + 60:
         for entry in vm.call('query-blockstats'):
             stats, qdev = entry['stats'], entry['qdev']
             for kind in ('rd', 'wr'):
@@ -319,10 +336,12 @@ def check_rate():
     vm = Vm()
     vm.disk('d')
     vm.call('object-add', qom_type='io-load', id='l', disk='d', rate=200)
-    start, before = time.monotonic(), vm.load('l')['operations']
-    time.sleep(2)
-    rate = (vm.load('l')['operations'] - before) / (time.monotonic() - start)
-    ok(190 <= rate <= 210, 'a rate of 200 requests a second', rate)
+    rates = []
+    while not rates or len(rates) < 4 and not 190 <= rates[-1] <= 210:  # a busy machine may be late to look
+        start, before = time.monotonic(), vm.load('l')['operations']
+        time.sleep(1)
+        rates.append((vm.load('l')['operations'] - before) / (time.monotonic() - start))
+    ok(190 <= rates[-1] <= 210, 'a rate of 200 requests a second', rates)
     vm.call('stop')
     time.sleep(0.1)
     before = vm.load('l')
@@ -330,8 +349,7 @@ def check_rate():
     same('a VM that is stopped does nothing', (vm.load('l')['operations'], before['state']),
          (before['operations'], 'paused'))
     vm.call('cont')
-    time.sleep(0.3)
-    ok(vm.load('l')['operations'] > before['operations'], 'and goes on')
+    ok(until(lambda: vm.load('l')['operations'] > before['operations']), 'and goes on')
     vm.call('object-del', id='l')
     before = vm.stats('d')['rd_operations']
     time.sleep(0.3)
@@ -339,7 +357,7 @@ def check_rate():
 
     vm.disk('slow', node={'driver': 'null-co', 'latency-ns': 5000000})
     said = vm.run('l', disk='slow', limit=40960)
-    ok(4900000 <= said['latency-p50'] < 20000000, 'a node that takes 5 ms', said)
+    ok(4900000 <= said['latency-p50'] < 100000000, 'a node that takes 5 ms', said)
     vm.disk('timed', stats_intervals=[60, 3600])
     said = vm.run('t', disk='timed', pattern='write', limit=40960)
     timed = vm.stats('timed')['timed_stats']
@@ -365,7 +383,7 @@ def check_faults():
     stats = vm.stats('d')
     same('a write that fails', (said['state'], said['errors'], said['bytes']), ('failed', 1, 4 * MIB))
     same('is counted', (stats['failed_wr_operations'], stats['wr_bytes'], stats['wr_operations']), (1, 4 * MIB, 4))
-    same('and told', vm.events('BLOCK_IO_ERROR', 5),
+    same('and told', vm.events('BLOCK_IO_ERROR', 30),
          [{'device': '', 'node-name': 'd-node', 'qom-path': '/machine/peripheral/d/virtio-backend',
            'operation': 'write', 'action': 'report', 'reason': 'File too large'}])
     same('the VM goes on', vm.call('query-status')['status'], 'running')
@@ -382,10 +400,7 @@ def check_faults():
     same('a request beyond the end is invalid',
          (said['state'], stats['invalid_rd_operations'], stats['failed_rd_operations'], stats['rd_total_time_ns']),
          ('failed', 1, 0, 0))
-    end = time.monotonic() + 10
-    while 'idle_time_ns' not in stats and time.monotonic() < end:
-        stats = vm.stats('small')
-    ok('idle_time_ns' in stats, 'and an access', stats)
+    ok(until(lambda: 'idle_time_ns' in vm.stats('small')), 'and an access', stats)
     vm.disk('quiet', None, {'driver': 'null-co', 'size': 4096}, account_invalid='off', account_failed='off')
     vm.run('l3', disk='quiet', pattern='read', block_size=8192)
     stats = vm.stats('quiet')
@@ -395,15 +410,15 @@ def check_faults():
 
     vm.disk('stop', 'io1', raw, werror='stop', share_rw=True)
     vm.call('object-add', qom_type='io-load', id='l4', disk='stop', pattern='write', block_size=MIB)
-    told = vm.events('BLOCK_IO_ERROR', 5)
+    told = vm.events('BLOCK_IO_ERROR', 30)
     same('werror=stop', [(event['action'], event['nospace']) for event in told], [('stop', False)])
     same('stops the VM', vm.call('query-status')['status'], 'io-error')
     same('and says so', [disk['io-status'] for disk in vm.call('query-block') if '/stop/' in disk['qdev']], ['failed'])
     same('nothing has failed yet', (vm.load('l4')['errors'], vm.stats('stop')['failed_wr_operations']), (0, 0))
     vm.call('cont')
-    ok(vm.events('BLOCK_IO_ERROR', 5), 'it is tried again')
+    ok(vm.events('BLOCK_IO_ERROR', 30), 'it is tried again')
     vm.call('device_del', id='stop')
-    vm.events('DEVICE_DELETED', 5)
+    vm.events('DEVICE_DELETED', 30)
     same('its disk can go', vm.wait('l4')['state'], 'disk-gone')
     same('it ends well', vm.close(), 0)
 
@@ -424,11 +439,11 @@ def check_full():
         vm.disk('d', None, {'driver': 'raw', 'file': {'driver': 'file', 'filename': path}}, werror='report')
         said = vm.run('l', disk='d', pattern='write', block_size=65536)
         same('no space', (said['state'], vm.stats('d')['failed_wr_operations']), ('failed', 1))
-        same('is told', [event['reason'] for event in vm.events('BLOCK_IO_ERROR', 5)], ['No space left on device'])
+        same('is told', [event['reason'] for event in vm.events('BLOCK_IO_ERROR', 30)], ['No space left on device'])
         vm.call('device_del', id='d')
         vm.call('device_add', driver='virtio-blk-pci', id='d', drive='d-node')
         vm.call('object-add', qom_type='io-load', id='l1', disk='d', pattern='write', block_size=65536, limit=2 * MIB)
-        same('by default it stops the VM', [event.get('nospace') for event in vm.events('BLOCK_IO_ERROR', 5)], [True])
+        same('by default it stops the VM', [event.get('nospace') for event in vm.events('BLOCK_IO_ERROR', 30)], [True])
         same('for want of space', [disk['io-status'] for disk in vm.call('query-block')], ['nospace'])
         subprocess.run(['mount', '-o', 'remount,size=8M', folder], check=True)
         vm.call('cont')
@@ -459,7 +474,7 @@ def check_removal():
                  "Device 'd' is in the process of unplug")
         deleted = []
         while {'device': 'd', 'path': '/machine/peripheral/d'} not in deleted:
-            deleted += vm.events('DEVICE_DELETED', 5) or [None]
+            deleted += vm.events('DEVICE_DELETED', 30) or [None]
             if None in deleted:
                 break
         ok(None not in deleted, f'round {i}: the disk goes when its I/O is done', deleted)
@@ -471,16 +486,12 @@ def check_removal():
     thread = next(thread['thread-id'] for thread in vm.call('query-iothreads') if thread['id'] == 'io0')
     vm.call('object-del', id='io0')
     before = vm.load('l')['operations']
-    time.sleep(0.2)
-    ok(vm.load('l')['operations'] > before and os.path.exists(f'/proc/{vm.server.process.pid}/task/{thread}'),
+    ok(until(lambda: vm.load('l')['operations'] > before) and os.path.exists(f'/proc/{vm.server.process.pid}/task/{thread}'),
        'as in QEMU, an iothread that is removed works on for its disks')
     vm.call('device_del', id='d')
     vm.wait('l')
     vm.call('object-del', id='l')
-    end = time.monotonic() + 5
-    while os.path.exists(f'/proc/{vm.server.process.pid}/task/{thread}') and time.monotonic() < end:
-        time.sleep(0.01)
-    ok(time.monotonic() < end, 'and ends with the last of them')
+    ok(until(lambda: not os.path.exists(f'/proc/{vm.server.process.pid}/task/{thread}')), 'and ends with the last of them')
     for i in range(200):
         vm.call('object-add', qom_type='iothread', id='io0')
         vm.call('object-del', id='io0')
@@ -500,12 +511,13 @@ def check_loops():
     pid = vm.server.process.pid
     threads = {thread['id']: thread['thread-id'] for thread in vm.call('query-iothreads')}
     main = [int(t) for t in os.listdir(f'/proc/{pid}/task') if open(f'/proc/{pid}/task/{t}/comm').read().strip() == 'vm']
-    before = cpu_time(pid, main[0]), cpu_time(pid, threads['io0']), cpu_time(pid, threads['io1'])
+    looked_at = main[0], threads['io0'], threads['io1']
+    before = [cpu_time(pid, thread) for thread in looked_at]
     vm.call('object-add', qom_type='io-load', id='l', disk='d', queue_depth=4)
-    time.sleep(1.5)
-    after = cpu_time(pid, main[0]), cpu_time(pid, threads['io0']), cpu_time(pid, threads['io1'])
-    spent = [b - a for a, b in zip(before, after)]
-    ok(spent[1] > 20 and spent[0] <= 2 and spent[2] == 0, 'its iothread does all', spent)
+    until(lambda: cpu_time(pid, threads['io0']) - before[1] > 40, 60)
+    spent = [cpu_time(pid, thread) - earlier for thread, earlier in zip(looked_at, before)]
+    # What the main loop spends is its clock's.
+    ok(spent[1] > 40 and spent[0] <= max(2, spent[1] / 10) and spent[2] == 0, 'its iothread does all', spent)
     same('it ends well', vm.close(), 0)
 
 

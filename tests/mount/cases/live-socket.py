@@ -95,7 +95,7 @@ def reading(version):
             heard = lambda: ours.call("query-name") and [event["event"] for event in ours.events]  # noqa: E731
             check(until(lambda: {"STOP", "RESUME"} <= set(heard())), f"no events: {ours.events}")
             real.call("object-add", **{"qom-type": "iothread", "id": "late"})
-            check(until(lambda: ours.ask("qom-list", path="/objects/late").get("return"), 5), "what came is not seen")
+            check(until(lambda: ours.ask("qom-list", path="/objects/late").get("return")), "what came is not seen")
             ours.close()
         with Mount(target.target, arguments=["--qmp=" + socket_path()], options="rw") as mount:
             ours, real = connect(os.readlink(mount.file("qmp"))), target.qmp
@@ -134,7 +134,7 @@ def sharing(version):
             second.call("query-name")
             first.call("stop")
             check(until(lambda: second.call("query-name") and "STOP" in [e["event"] for e in second.events]), "no event")
-            check(b"STOP" in mount.read("events"), "no event in the log")
+            check(until(lambda: b"STOP" in mount.read("events")), "no event in the log")
             check(until(lambda: "shared" in os.listdir(mount.file("qom", "objects"))), "the mount does not see it")
             first.close()
             second.close()
