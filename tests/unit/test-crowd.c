@@ -77,7 +77,8 @@ static void test_stopped(Fixture *f, gconstpointer data G_GNUC_UNUSED)
     for (guint i = 0; i < EVENTS; i++) {
         char event[EVENT_PADDING + 64];
 
-        g_snprintf(event, sizeof event, "{\"n\":%u,\"of\":\"those that come in great numbers\"%*s}", i, EVENT_PADDING, "");
+        g_snprintf(event, sizeof event, "{\"n\":%u,\"of\":\"those that come in great numbers\"%*s}", i, EVENT_PADDING,
+                   "");
         qmp_server_emit(f->server, "TICK", slice(event), 1);
         if ((i + 1) % EVENTS_AT_ONCE == 0) {
             gint64 time = assert_served(asks);
