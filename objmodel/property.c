@@ -295,6 +295,8 @@ gboolean property_set_field(const Property *prop, gpointer instance, JsonSlice v
 /* The number kind that a type string names, or NULL. */
 static const NumberKind *number_kind_named(const char *type)
 {
+    if (strcmp(type, "size") == 0)
+        return &number_kinds[PROP_KIND_UINT64];
     for (gsize i = PROP_KIND_INT8; i < G_N_ELEMENTS(number_kinds); i++) {
         if (strcmp(number_kinds[i].type, type) == 0)
             return &number_kinds[i];
@@ -307,11 +309,18 @@ gboolean property_check_stored(const Property *prop, JsonSlice value, GError **e
     JsonSlice initial = {prop->initial_text, prop->initial_text ? strlen(prop->initial_text) : 0};
     const NumberKind *kind;
     guint64 number;
+    gint64 negative;
 
     if (initial.length && json_kind(initial) != JSON_NULL && json_kind(initial) != json_kind(value))
         return property_wrong_kind(prop, json_kind(initial), error);
     if (prop->names)
         return enum_parse(prop, value, &number, error);
+    if (json_kind(value) != JSON_NUMBER)
+        return TRUE;
     kind = number_kind_named(property_type(prop));
-    return !kind || json_kind(value) != JSON_NUMBER || number_parse(prop, kind, value, &number, error);
+    if (kind)
+        return number_parse(prop, kind, value, &number, error);
+    /* Whatever the type says it is, it is an integer if it was one. */
+    return !json_to_int64(initial, &negative) || json_to_int64(value, &negative) ||
+           property_wrong_kind(prop, JSON_NUMBER, error);
 }

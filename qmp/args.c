@@ -18,23 +18,23 @@ static gboolean G_GNUC_PRINTF(2, 3) args_fail(GError **error, const char *format
     return FALSE;
 }
 
-static gboolean args_wrong_kind(const QmpArg *arg, JsonSlice value, const char *expected, GError **error)
+static gboolean args_wrong_kind(const char *name, JsonSlice value, const char *expected, GError **error)
 {
-    return args_fail(error, "argument '%s' must be %s, not %s", arg->name, expected, json_kind_name(json_kind(value)));
+    return args_fail(error, "argument '%s' must be %s, not %s", name, expected, json_kind_name(json_kind(value)));
 }
 
 /* A string as C has it. */
-static char *args_string(const QmpArg *arg, JsonSlice value, GError **error)
+static char *args_string(const char *name, JsonSlice value, GError **error)
 {
     gsize length;
     g_autofree char *bytes = json_string_dup(value, &length);
 
     if (bytes == NULL) {
-        args_wrong_kind(arg, value, json_kind_name(JSON_STRING), error);
+        args_wrong_kind(name, value, json_kind_name(JSON_STRING), error);
         return NULL;
     }
     if (strlen(bytes) != length) {
-        args_fail(error, "argument '%s' must not contain \\u0000", arg->name);
+        args_fail(error, "argument '%s' must not contain \\u0000", name);
         return NULL;
     }
     return g_steal_pointer(&bytes);
@@ -44,7 +44,7 @@ static char *args_string(const QmpArg *arg, JsonSlice value, GError **error)
 
 static gboolean fill_string(const QmpArg *arg, JsonSlice value, void *field, GError **error)
 {
-    char *bytes = args_string(arg, value, error);
+    char *bytes = args_string(arg->name, value, error);
 
     if (bytes == NULL) {
         return FALSE;
@@ -55,7 +55,7 @@ static gboolean fill_string(const QmpArg *arg, JsonSlice value, void *field, GEr
 
 static gboolean fill_bool(const QmpArg *arg, JsonSlice value, void *field, GError **error)
 {
-    return json_to_bool(value, field) || args_wrong_kind(arg, value, json_kind_name(JSON_BOOL), error);
+    return json_to_bool(value, field) || args_wrong_kind(arg->name, value, json_kind_name(JSON_BOOL), error);
 }
 
 static gboolean fill_int(const QmpArg *arg, JsonSlice value, void *field, GError **error)
@@ -63,7 +63,7 @@ static gboolean fill_int(const QmpArg *arg, JsonSlice value, void *field, GError
     gint64 number;
 
     if (json_kind(value) != JSON_NUMBER) {
-        return args_wrong_kind(arg, value, "an integer", error);
+        return args_wrong_kind(arg->name, value, "an integer", error);
     }
     if (!json_to_int64(value, &number)) {
         return args_fail(error, "argument '%s' must be an integer of 64 bits, not %.*s", arg->name,
@@ -80,7 +80,7 @@ static gboolean fill_int(const QmpArg *arg, JsonSlice value, void *field, GError
 
 static gboolean fill_enum(const QmpArg *arg, JsonSlice value, void *field, GError **error)
 {
-    g_autofree char *bytes = args_string(arg, value, error);
+    g_autofree char *bytes = args_string(arg->name, value, error), *shown = NULL;
 
     if (bytes == NULL) {
         return FALSE;
@@ -91,7 +91,8 @@ static gboolean fill_enum(const QmpArg *arg, JsonSlice value, void *field, GErro
             return TRUE;
         }
     }
-    return args_fail(error, "argument '%s' has no value '%.64s'", arg->name, bytes);
+    shown = qmp_shown(bytes);
+    return args_fail(error, "argument '%s' has no value '%s'", arg->name, shown);
 }
 
 static gboolean fill_strings(const QmpArg *arg, JsonSlice value, void *field, GError **error)
@@ -101,14 +102,17 @@ static gboolean fill_strings(const QmpArg *arg, JsonSlice value, void *field, GE
     JsonWalk walk;
 
     if (json_kind(value) != JSON_ARRAY) {
-        return args_wrong_kind(arg, value, "an array of strings", error);
+        return args_wrong_kind(arg->name, value, "an array of strings", error);
     }
     strings = g_ptr_array_new_with_free_func(g_free);
     walk = json_walk(value);
     while (json_walk_element(&walk, &element)) {
-        char *bytes = args_string(arg, element, error);
+        char *bytes = args_string(arg->name, element, NULL);
 
         if (bytes == NULL) {
+            g_autofree char *name = g_strdup_printf("%s[%u]", arg->name, strings->len);
+
+            args_string(name, element, error); /* again, to say which */
             return FALSE;
         }
         g_ptr_array_add(strings, bytes);
@@ -121,10 +125,10 @@ static gboolean fill_strings(const QmpArg *arg, JsonSlice value, void *field, GE
 static gboolean fill_slice(const QmpArg *arg, JsonSlice value, void *field, GError **error)
 {
     if (arg->type->meta == QMP_ARRAY && json_kind(value) != JSON_ARRAY) {
-        return args_wrong_kind(arg, value, json_kind_name(JSON_ARRAY), error);
+        return args_wrong_kind(arg->name, value, json_kind_name(JSON_ARRAY), error);
     }
     if (arg->type->meta == QMP_OBJECT && json_kind(value) != JSON_OBJECT) {
-        return args_wrong_kind(arg, value, json_kind_name(JSON_OBJECT), error);
+        return args_wrong_kind(arg->name, value, json_kind_name(JSON_OBJECT), error);
     }
     *(JsonSlice *)field = value;
     return TRUE;
@@ -180,7 +184,9 @@ static gboolean args_check_names(const QmpArg *table, JsonSlice object, GError *
             arg++;
         }
         if (arg->name == NULL) {
-            return args_fail(error, "unexpected argument '%.*s'", (int)MIN(name.length - 2, 64), name.text + 1);
+            g_autofree char *text = json_string_dup(name, NULL), *shown = qmp_shown(text);
+
+            return args_fail(error, "unexpected argument '%s'", shown);
         }
     }
     return TRUE;

@@ -283,7 +283,9 @@ static gboolean call_prepare(QmpCall *call, const QmpRegistry *commands, GError 
     }
     command = qmp_registry_find(commands, name, &call->context);
     if (command == NULL) {
-        g_set_error(error, QMP_ERROR, QMP_ERROR_COMMAND_NOT_FOUND, "there is no command '%.64s'%s%s", name,
+        g_autofree char *shown = qmp_shown(name);
+
+        g_set_error(error, QMP_ERROR, QMP_ERROR_COMMAND_NOT_FOUND, "there is no command '%s'%s%s", shown,
                     hint != NULL ? ": " : "", hint != NULL ? hint : "");
         return FALSE;
     }

@@ -14,7 +14,7 @@ typedef enum FramerState {
     IN_WORD,   /* a number, true, false, null, or something that is none */
     IN_STRING, /* `quote` ends it */
     IN_ESCAPE, /* after a backslash in a string */
-    RECOVERY,  /* after an error: up to the next control character */
+    RECOVERY,  /* after an error: up to where something may begin */
 } FramerState;
 
 struct Framer {
@@ -134,13 +134,19 @@ static gboolean is_control(guchar c)
 }
 
 /* The byte before the place cannot stand there. */
-static FramerResult framer_bad_byte(Framer *framer, guchar c, const char **ret_error, const char *message)
+static FramerResult framer_bad_byte(Framer *framer, const char **ret_error, const char *message)
 {
     gboolean reported = framer->oversize;
 
     framer_fail(framer, ret_error, message);
-    framer->state = is_control(c) ? OUTSIDE : RECOVERY;
+    framer->state = RECOVERY;
     return reported ? FRAMER_MORE : FRAMER_ERROR;
+}
+
+/* Where the next message may begin after an error. */
+static gboolean ends_recovery(guchar c)
+{
+    return is_control(c) || (c < 0x7F && strchr("{}[]:,", c) != NULL);
 }
 
 static gboolean is_space(guchar c)
@@ -229,7 +235,7 @@ static FramerResult framer_outside(Framer *framer, guchar c, JsonSlice *ret_mess
         return framer->depth > 0 ? FRAMER_MORE : framer_message(framer, ret_message);
     default:
         if (!is_word(c)) {
-            return framer_bad_byte(framer, c, ret_error, "a byte that cannot stand there");
+            return framer_bad_byte(framer, ret_error, "a byte that cannot stand there");
         }
         framer->state = IN_WORD;
         return FRAMER_MORE;
@@ -240,7 +246,7 @@ static FramerResult framer_outside(Framer *framer, guchar c, JsonSlice *ret_mess
 static FramerResult framer_in_string(Framer *framer, guchar c, JsonSlice *ret_message, const char **ret_error)
 {
     if (is_control(c)) {
-        return framer_bad_byte(framer, c, ret_error, "a control character or 0xFF in a string");
+        return framer_bad_byte(framer, ret_error, "a control character or 0xFF in a string");
     }
     if (framer->state == IN_ESCAPE) {
         framer->state = IN_STRING;
@@ -279,6 +285,10 @@ static FramerResult framer_byte(Framer *framer, JsonSlice *ret_message, const ch
     if (framer->state == IN_WORD && !is_word(c)) {
         return framer_end_word(framer, ret_message); /* the byte is looked at again */
     }
+    if (framer->state == RECOVERY && ends_recovery(c)) {
+        framer->state = OUTSIDE; /* likewise */
+        return FRAMER_MORE;
+    }
     framer->at++;
     switch (framer->state) {
     case OUTSIDE:
@@ -288,7 +298,6 @@ static FramerResult framer_byte(Framer *framer, JsonSlice *ret_message, const ch
         return framer_in_string(framer, c, ret_message, ret_error);
     case RECOVERY:
         framer->start = framer->at;
-        framer->state = is_control(c) ? OUTSIDE : RECOVERY;
         return FRAMER_MORE;
     case IN_WORD:
     default:

@@ -8,8 +8,8 @@
  * It recovers from bad input as QEMU's parser does, so that one broken message never jams
  * a session:
  * - a byte that cannot be outside of strings, or a control character within one: an
- *   error, and everything up to the next control character (a newline) or 0xFF is passed
- *   over;
+ *   error, and everything up to the next bracket, comma, colon or control character (a
+ *   newline, 0xFF) is passed over;
  * - a bracket that closes what is not open: an error, and a new message begins after it;
  * - a message beyond the limits: an error, and it is passed over to its end;
  * - 0xFF ends whatever was begun.

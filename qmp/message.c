@@ -54,6 +54,22 @@ void qmp_error_from(GError **error, JsonSlice error_object)
 
 /* ---- requests ---- */
 
+/* Bytes of a text that a message quotes. */
+#define SHOWN_MAX 64
+
+char *qmp_shown(const char *text)
+{
+    gsize length = strlen(text), end = SHOWN_MAX;
+
+    if (length <= SHOWN_MAX) {
+        return g_strdup(text);
+    }
+    while (end > 0 && ((guchar)text[end] & 0xC0) == 0x80) {
+        end--;
+    }
+    return g_strdup_printf("%.*s...", (int)end, text);
+}
+
 static gboolean G_GNUC_PRINTF(2, 3) request_fail(GError **error, const char *format, ...)
 {
     va_list args;
@@ -75,8 +91,12 @@ static gboolean request_set_command(QmpRequest *request, JsonSlice value, gboole
         return request_fail(error, "'execute' and 'exec-oob' exclude each other");
     }
     request->command = json_string_dup(value, &length);
-    if (request->command == NULL || strlen(request->command) != length) {
-        return request_fail(error, "'%s' must be a string", oob ? "exec-oob" : "execute");
+    if (request->command == NULL) {
+        return request_fail(error, "'%s' must be a string, not %s", oob ? "exec-oob" : "execute",
+                            json_kind_name(json_kind(value)));
+    }
+    if (strlen(request->command) != length) {
+        return request_fail(error, "'%s' must not contain \\u0000", oob ? "exec-oob" : "execute");
     }
     request->oob = oob;
     return TRUE;
@@ -84,7 +104,7 @@ static gboolean request_set_command(QmpRequest *request, JsonSlice value, gboole
 
 static gboolean request_set_member(QmpRequest *request, JsonSlice name, JsonSlice value, GError **error)
 {
-    g_autofree char *shown = NULL;
+    g_autofree char *text = NULL, *shown = NULL;
 
     if (json_string_is(name, "execute")) {
         return request_set_command(request, value, FALSE, error);
@@ -100,8 +120,9 @@ static gboolean request_set_member(QmpRequest *request, JsonSlice name, JsonSlic
         return json_kind(value) == JSON_OBJECT ||
                request_fail(error, "'arguments' must be an object, not %s", json_kind_name(json_kind(value)));
     }
-    shown = g_strndup(name.text + 1, name.length - 2);
-    return request_fail(error, "unexpected member '%.64s'", shown);
+    text = json_string_dup(name, NULL);
+    shown = qmp_shown(text);
+    return request_fail(error, "unexpected member '%s'", shown);
 }
 
 gboolean qmp_request_parse(QmpRequest *request, JsonSlice message, GError **error)

@@ -33,6 +33,9 @@ typedef struct QmpRequest {
     gboolean oob;        /* exec-oob */
 } QmpRequest;
 
+/* A text from outside as an error shows it: what is long is cut, at a whole character. */
+char *qmp_shown(const char *text);
+
 /* Reads one message. On failure the request has an id (where the message was JSON and had
  * one), for the error reply, and nothing else that counts. Clear it in either case. */
 gboolean qmp_request_parse(QmpRequest *request, JsonSlice message, GError **error);

@@ -83,8 +83,14 @@ static gboolean negotiate_oob(JsonSlice enable, gboolean offered, gboolean *ret_
     walk = json_walk(enable);
     while (json_walk_element(&walk, &value)) {
         if (!offered || !json_string_is(value, "oob")) {
-            g_set_error(error, QMP_ERROR, QMP_ERROR_GENERIC, "there is no capability %.*s", (int)MIN(value.length, 64),
-                        value.text);
+            g_autofree char *text = json_string_dup(value, NULL), *shown = qmp_shown(text != NULL ? text : "");
+
+            if (text != NULL) {
+                g_set_error(error, QMP_ERROR, QMP_ERROR_GENERIC, "there is no capability '%s'", shown);
+            } else {
+                g_set_error(error, QMP_ERROR, QMP_ERROR_GENERIC, "a capability must be a string, not %s",
+                            json_kind_name(json_kind(value)));
+            }
             return FALSE;
         }
         *ret_oob = TRUE;

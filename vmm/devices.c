@@ -35,29 +35,6 @@ static gboolean missing(const char *name, GError **error)
     return FALSE;
 }
 
-/* Where a property has a number or boolean and the client gave a string, what the string says. */
-static void unquote(Object *object, const char *name, JsonSlice value, GString *out)
-{
-    g_autoptr(GString) now = g_string_new(NULL);
-    g_autofree char *text = json_string_dup(value, NULL);
-    JsonKind kind = object_get(object, name, now, NULL) ? json_kind((JsonSlice){now->str, now->len}) : JSON_STRING;
-    char *end;
-
-    if (text && kind == JSON_BOOL && (strcmp(text, "on") == 0 || strcmp(text, "true") == 0)) {
-        g_string_append(out, "true");
-    } else if (text && kind == JSON_BOOL && (strcmp(text, "off") == 0 || strcmp(text, "false") == 0)) {
-        g_string_append(out, "false");
-    } else if (text && kind == JSON_NUMBER && g_ascii_isdigit(*text)) {
-        guint64 number = g_ascii_strtoull(text, &end, 0);
-        if (*end)
-            json_append_slice(out, value);
-        else
-            json_append_uint(out, number);
-    } else {
-        json_append_slice(out, value);
-    }
-}
-
 /* A PCI address as people write it, "SLOT" or "SLOT.FUNCTION" in hexadecimal. */
 static gboolean set_address(Object *device, JsonSlice value, GError **error)
 {
@@ -87,7 +64,6 @@ static gboolean set_properties(Object *object, JsonSlice arguments, const char *
 
     while (json_walk_member(&walk, &key, &value)) {
         g_autofree char *name = json_string_dup(key, NULL);
-        g_autoptr(GString) json = g_string_new(NULL);
 
         if (g_strv_contains(but, name))
             continue;
@@ -96,8 +72,7 @@ static gboolean set_properties(Object *object, JsonSlice arguments, const char *
                 return FALSE;
             continue;
         }
-        unquote(object, name, value, json);
-        if (!object_set(object, name, (JsonSlice){json->str, json->len}, error))
+        if (!object_set(object, name, value, error))
             return FALSE;
     }
     return TRUE;

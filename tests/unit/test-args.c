@@ -74,6 +74,9 @@ static void test_absent(void)
     qmp_args_clear(table, &args);
 }
 
+/* Of 63 bytes. */
+#define LONG "a-value-of-sixty-three-bytes-after-which-a-letter-of-two-is-cut"
+
 static void test_wrong(void)
 {
     static const struct {
@@ -93,11 +96,15 @@ static void test_wrong(void)
         {"{\"path\":\"\",\"colour\":\"blue\"}", "argument 'colour' has no value 'blue'"},
         {"{\"path\":\"\",\"colour\":0}", "argument 'colour' must be a string, not a number"},
         {"{\"path\":\"\",\"names\":\"x\"}", "argument 'names' must be an array of strings, not a string"},
-        {"{\"path\":\"\",\"names\":[\"x\",1]}", "argument 'names' must be a string, not a number"},
+        {"{\"path\":\"\",\"names\":[\"x\",1]}", "argument 'names[1]' must be a string, not a number"},
         {"{\"path\":\"\",\"numbers\":{}}", "argument 'numbers' must be an array, not an object"},
         {"{\"path\":\"\",\"object\":[]}", "argument 'object' must be an object, not an array"},
         {"{\"path\":\"\",\"x\":1}", "unexpected argument 'x'"},
         {"{\"path\":\"\",\"Path\":1}", "unexpected argument 'Path'"},
+        {"{\"path\":\"\",\"names\":[\"\\u0000\"]}", "argument 'names[0]' must not contain \\u0000"},
+        {"{\"path\":\"\",\"\\u00e9\":1}", "unexpected argument '\xC3\xA9'"},
+        {"{\"path\":\"\",\"colour\":\"" LONG "\\u00e9\"}", "argument 'colour' has no value '" LONG "...'"},
+        {"{\"path\":\"\",\"" LONG "\\u00e9\":1}", "unexpected argument '" LONG "...'"},
     };
 
     for (guint i = 0; i < G_N_ELEMENTS(cases); i++) {

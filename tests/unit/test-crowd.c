@@ -202,15 +202,16 @@ static void test_large_in_order(Fixture *f, gconstpointer data G_GNUC_UNUSED)
     shutdown(fd, SHUT_WR);
     got = read_raw(fd);
     close(fd);
-    g_assert_cmpstr(strchr(got, '\n') + 1, ==,
-                    "{\"error\":{\"class\":\"GenericError\",\"desc\":\"'qmp_capabilities' is not that long\"}}\r\n"
-                    "{\"return\":{}}\r\n{\"return\":{},\"id\":1}\r\n{\"return\":{},\"id\":2}\r\n"
-                    "{\"error\":{\"class\":\"GenericError\",\"desc\":\"out-of-band execution was not enabled, by "
-                    "'qmp_capabilities'\"},\"id\":3}\r\n"
-                    "{\"error\":{\"class\":\"CommandNotFound\",\"desc\":\"there is no command 'nope'\"},\"id\":4}\r\n"
-                    "{\"return\":{},\"id\":5}\r\n"
-                    "{\"error\":{\"class\":\"GenericError\",\"desc\":\"'execute' must be a string\"},\"id\":6}\r\n"
-                    "{\"return\":{},\"id\":7}\r\n");
+    g_assert_cmpstr(
+        strchr(got, '\n') + 1, ==,
+        "{\"error\":{\"class\":\"GenericError\",\"desc\":\"'qmp_capabilities' is not that long\"}}\r\n"
+        "{\"return\":{}}\r\n{\"return\":{},\"id\":1}\r\n{\"return\":{},\"id\":2}\r\n"
+        "{\"error\":{\"class\":\"GenericError\",\"desc\":\"out-of-band execution was not enabled, by "
+        "'qmp_capabilities'\"},\"id\":3}\r\n"
+        "{\"error\":{\"class\":\"CommandNotFound\",\"desc\":\"there is no command 'nope'\"},\"id\":4}\r\n"
+        "{\"return\":{},\"id\":5}\r\n"
+        "{\"error\":{\"class\":\"GenericError\",\"desc\":\"'execute' must be a string, not a number\"},\"id\":6}\r\n"
+        "{\"return\":{},\"id\":7}\r\n");
 }
 
 /* Clients that leave, and a server that ends, while large requests of theirs are under way. */

@@ -89,11 +89,35 @@ static void test_recovery(void)
     check("[}\n{}", "!|{}|");
     check("{}}{}", "{}|!|{}|");
     check("{\"execute\":\"que\xFF{}", "!|{}|");
-    check("{\"a\":%d}{}\n{}", "!|{}|");
+    check("{\"a\":%d}{}\n{}", "!|!|{}|{}|");
     check("{'a\\\n{}", "!|{}|");
-    check("*** garbage {[ \n{}", "!|{}|");
-    check("{\x80\x81\xFE{}", "!|{}|");
+    check("*** garbage \n{}", "!|{}|");
+    check("*** garbage {[ \n\xFF{}", "!|!|{}|");
+    check("{\x80\x81\xFE{}", "!|!|{}|");
     check_bytes("{\0{}", 4, "!|{}|");
+}
+
+/* After an error, whatever brings a structure begins anew, though no line ends, as in QEMU. */
+static void test_recovery_within_line(void)
+{
+    static const char *const passed_over[] = {"", " ", "x", "1 ", "\"", "'", "\x7F", "\t", "\n", "\xC3\xA9"};
+
+    for (guint i = 0; i < G_N_ELEMENTS(passed_over); i++) {
+        g_autofree char *text = g_strconcat("%", passed_over[i], "{\"a\":1}", NULL);
+
+        check(text, "!|{\"a\":1}|");
+    }
+    check("/* c */ {}", "!|{}|");
+    check("%[]{}", "!|[]|{}|");
+    check("%:{}", "!|:|{}|");
+    check("%,{}", "!|,|{}|");
+    check("%}{}", "!|!|{}|");
+    check("%\xFF{}", "!|!|{}|");
+    check("\"\x01\"{}", "!|{}|");
+    check("\"\x01'{}", "!|{}|");
+    check("{\"a\xFF\"b\"{}", "!|{}|");
+    check("{\"a\":\x01 1}{}", "!|!|{}|");
+    check("\xEF\xBB\xBF{}", "!|{}|");
 }
 
 static void test_too_deep(void)
@@ -231,6 +255,7 @@ int main(int argc, char **argv)
     g_test_add_func("/framing/scalars", test_scalars);
     g_test_add_func("/framing/incomplete", test_incomplete);
     g_test_add_func("/framing/recovery", test_recovery);
+    g_test_add_func("/framing/recovery-within-line", test_recovery_within_line);
     g_test_add_func("/framing/too-deep", test_too_deep);
     g_test_add_func("/framing/deepest", test_deepest);
     g_test_add_func("/framing/limits", test_limits);

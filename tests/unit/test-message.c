@@ -47,11 +47,12 @@ static void test_bad_requests(void)
         {"{\"id\":1,\"execute\":nope}", "", "not JSON: 1:19: a value expected, not 'n'"},
         {"[{\"id\":1}]", "", "a request must be an object, not an array"},
         {"{\"id\":[1,2]}", "[1,2]", "a request needs a member 'execute'"},
-        {"{\"execute\":1,\"id\":\"x\"}", "\"x\"", "'execute' must be a string"},
-        {"{\"execute\":\"a\\u0000b\",\"id\":0}", "0", "'execute' must be a string"},
+        {"{\"execute\":1,\"id\":\"x\"}", "\"x\"", "'execute' must be a string, not a number"},
+        {"{\"execute\":\"a\\u0000b\",\"id\":0}", "0", "'execute' must not contain \\u0000"},
         {"{\"execute\":\"a\",\"exec-oob\":\"a\",\"id\":null}", "null", "'execute' and 'exec-oob' exclude each other"},
         {"{\"execute\":\"a\",\"arguments\":[],\"id\":1}", "1", "'arguments' must be an object, not an array"},
         {"{\"execute\":\"a\",\"foo\":2,\"id\":1}", "1", "unexpected member 'foo'"},
+        {"{\"\\u00e9\\\"\":2}", "", "unexpected member '\xC3\xA9\"'"},
         {"{\"execute\":\"a\",\"execute\":\"b\"}", "", "not JSON: 1:16: the member \"execute\" is repeated"},
     };
 
@@ -64,6 +65,21 @@ static void test_bad_requests(void)
         g_assert_cmpstr(error->message, ==, cases[i].message);
         assert_slice(request.id, cases[i].id);
         qmp_request_clear(&request);
+    }
+}
+
+/* What is cut is cut between characters, so that the reply is good JSON. */
+static void test_shown(void)
+{
+    g_autofree char *sixty_three = g_strnfill(63, 'a');
+
+    for (guint i = 0; i < 4; i++) {
+        static const char *const more[] = {"", "b", "\xC3\xA9", "b\xF0\x9F\x98\x80"};
+        static const char *const expected[] = {"", "b", "...", "b..."};
+        g_autofree char *text = g_strconcat(sixty_three, more[i], NULL);
+        g_autofree char *wanted = g_strconcat(sixty_three, expected[i], NULL), *got = qmp_shown(text);
+
+        g_assert_cmpstr(got, ==, wanted);
     }
 }
 
@@ -148,6 +164,7 @@ int main(int argc, char **argv)
     g_test_init(&argc, &argv, NULL);
     g_test_add_func("/message/request", test_request);
     g_test_add_func("/message/bad-requests", test_bad_requests);
+    g_test_add_func("/message/shown", test_shown);
     g_test_add_func("/message/replies", test_replies);
     g_test_add_func("/message/error-classes", test_error_classes);
     g_test_add_func("/message/error-round-trip", test_error_round_trip);

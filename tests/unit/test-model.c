@@ -483,7 +483,7 @@ static void test_plug(void)
 
     listening = &events;
     check_job(&model, run_listen, NULL, NULL);
-    check_job(&model, run_device_add, "{\"driver\":\"virtio-rng-pci\",\"id\":\"rng9\",\"max-bytes\":\"1024\"}", NULL);
+    check_job(&model, run_device_add, "{\"driver\":\"virtio-rng-pci\",\"id\":\"rng9\",\"max-bytes\":1024}", NULL);
     check_value(&model, "/machine/peripheral/rng9", "hotplugged", "true");
     check_value(&model, "/machine/peripheral/rng9/virtio-backend", "max-bytes", "1024");
     check_value(&model, "/machine/peripheral/rng9", "rng",
@@ -501,6 +501,13 @@ static void test_plug(void)
     check_job(&model, run_device_add, "{\"driver\":\"mch\",\"id\":\"n\"}",
               "Parameter 'driver' expects a pluggable device type");
     check_job(&model, run_device_add, "{\"id\":\"n\"}", "Parameter 'driver' is missing");
+    /* Values are of the kind of the property, as QEMU 11 has it: no number in a string. */
+    check_job(&model, run_device_add, "{\"driver\":\"virtio-rng-pci\",\"max-bytes\":\"1024\"}",
+              "Invalid parameter type for 'max-bytes', expected: integer");
+    check_job(&model, run_device_add, "{\"driver\":\"virtio-rng-pci\",\"multifunction\":\"on\"}",
+              "Invalid parameter type for 'multifunction', expected: boolean");
+    check_job(&model, run_device_add, "{\"driver\":\"virtio-rng-pci\",\"addr\":1.5}",
+              "Invalid parameter type for 'addr', expected: integer");
     check_job(&model, run_device_add, "{\"driver\":3}", "Invalid parameter type for 'driver', expected: string");
     check_job(&model, run_device_add, "{\"driver\":\"virtio-rng-pci\",\"id\":\"9n\"}", "Invalid qdev ID '9n'");
     check_job(&model, run_device_add, "{\"driver\":\"virtio-rng-pci\",\"bus\":\"nope\"}", "Bus 'nope' not found");
@@ -617,6 +624,8 @@ static void test_objects(void)
     check_job(&model, run_object_add, "{\"qom-type\":\"device\",\"id\":\"x\"}",
               "Parameter 'qom-type' does not accept value 'device'");
     check_job(&model, run_object_add, "{\"qom-type\":\"iothread\"}", "Parameter 'id' is missing");
+    check_job(&model, run_object_add, "{\"qom-type\":\"iothread\",\"id\":\"x\",\"poll-max-ns\":\"7\"}",
+              "Invalid parameter type for 'poll-max-ns', expected: integer");
     check_job(&model, run_object_add, "{\"qom-type\":\"iothread\",\"id\":\"1x\"}",
               "Parameter 'id' expects an identifier");
     check_job(&model, run_object_add, "{\"qom-type\":\"iothread\",\"id\":\"x\",\"foo\":1}",

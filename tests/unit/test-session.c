@@ -157,7 +157,7 @@ static void test_negotiation(Fixture *f, gconstpointer data G_GNUC_UNUSED)
               "negotiated first, by 'qmp_capabilities'\"}}\r\n");
     g_assert_false(qmp_session_is_negotiated(f->session));
     say(f, "{\"execute\":\"qmp_capabilities\",\"arguments\":{\"enable\":[\"oob\",\"nope\"]}}");
-    expect(f, "{\"error\":{\"class\":\"GenericError\",\"desc\":\"there is no capability \\\"nope\\\"\"}}\r\n");
+    expect(f, "{\"error\":{\"class\":\"GenericError\",\"desc\":\"there is no capability 'nope'\"}}\r\n");
     g_assert_false(qmp_session_is_negotiated(f->session));
     say(f, "{\"execute\":\"qmp_capabilities\",\"arguments\":{\"x\":1},\"id\":1}");
     expect(f, "{\"error\":{\"class\":\"GenericError\",\"desc\":\"unexpected argument 'x'\"},\"id\":1}\r\n");

@@ -246,12 +246,19 @@ static void test_stored(void)
 {
     static const Property addr = {
         .name = "addr", .type = "uint8", .kind = PROP_KIND_STORED, .initial_text = "0", .flags = PROP_INITIAL};
+    static const Property size = {.name = "size", .type = "size", .kind = PROP_KIND_STORED, .initial_text = "0"};
+    static const Property lies = {.name = "lies", .type = "str", .kind = PROP_KIND_STORED, .initial_text = "-1"};
     static const Property list = {.name = "l", .type = "list", .kind = PROP_KIND_STORED, .initial_text = "[]"};
     static const Property any = {.name = "any", .type = "any", .kind = PROP_KIND_STORED, .initial_text = "null"};
 
     g_assert_true(property_check_stored(&addr, (JsonSlice){"255", 3}, NULL));
     g_assert_false(property_check_stored(&addr, (JsonSlice){"256", 3}, NULL));
     g_assert_false(property_check_stored(&addr, (JsonSlice){"\"x\"", 3}, NULL));
+    g_assert_true(property_check_stored(&size, (JsonSlice){"18446744073709551615", 20}, NULL));
+    g_assert_false(property_check_stored(&size, (JsonSlice){"-1", 2}, NULL));
+    g_assert_false(property_check_stored(&size, (JsonSlice){"1.5", 3}, NULL));
+    g_assert_true(property_check_stored(&lies, (JsonSlice){"8", 1}, NULL));
+    g_assert_false(property_check_stored(&lies, (JsonSlice){"1.5", 3}, NULL));
     g_assert_true(property_check_stored(&list, (JsonSlice){"[1]", 3}, NULL));
     g_assert_false(property_check_stored(&list, (JsonSlice){"{}", 2}, NULL));
     g_assert_true(property_check_stored(&any, (JsonSlice){"{}", 2}, NULL));

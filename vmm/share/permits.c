@@ -42,8 +42,10 @@ gboolean permits_has(const Permits *permits, const char *command)
 
 gboolean permits_refuse(const char *command, GError **error)
 {
-    g_set_error(error, QMP_ERROR, QMP_ERROR_COMMAND_NOT_FOUND, "'%.64s' is not permitted here: see --share of qomfs",
-                command);
+    g_autofree char *shown = qmp_shown(command);
+
+    g_set_error(error, QMP_ERROR, QMP_ERROR_COMMAND_NOT_FOUND, "'%s' is not permitted here: see --share of qomfs",
+                shown);
     return FALSE;
 }
 
