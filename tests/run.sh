@@ -106,6 +106,7 @@ test_build()
 if [ "$install" = yes ]; then
     title "Packages"
     tests/install-packages.sh tests
+    [ -n "$quick" ] || tests/guest-kernel.sh
 fi
 check_writable "$LOGS"
 rm -rf "$LOGS"
