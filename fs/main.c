@@ -105,6 +105,22 @@ static int fail(const GError *error)
     return g_error_matches(error, OBJMODEL_ERROR, OBJMODEL_ERROR_READ_ONLY) ? STATUS_USAGE : STATUS_FAILED;
 }
 
+static OpenOptions open_options(const Options *options)
+{
+    return (OpenOptions){.secrets = options->secrets,
+                         .read_write = options->read_write,
+                         .ttl_us = (gint64)(options->ttl * G_USEC_PER_SEC),
+                         .timeout_us = (gint64)(options->timeout * G_USEC_PER_SEC),
+                         .release_us = options->release < 0 ? -1 : (gint64)(options->release * G_USEC_PER_SEC),
+                         .duty = options->duty / 100,
+                         .all_queries = options->all_queries,
+                         .change = {.cpus = options->cpus,
+                                    .cpu = options->cpu,
+                                    .memory = options->memory,
+                                    .disks = options->disks,
+                                    .nics = options->nics}};
+}
+
 static int run(const Options *options)
 {
     g_autoptr(GError) error = NULL;
@@ -118,13 +134,7 @@ static int run(const Options *options)
     if (background)
         daemon_begin(mount_point.path);
     block_signals();
-    OpenOptions open = {.secrets = options->secrets,
-                        .read_write = options->read_write,
-                        .ttl_us = (gint64)(options->ttl * G_USEC_PER_SEC),
-                        .timeout_us = (gint64)(options->timeout * G_USEC_PER_SEC),
-                        .release_us = options->release < 0 ? -1 : (gint64)(options->release * G_USEC_PER_SEC),
-                        .duty = options->duty / 100,
-                        .all_queries = options->all_queries};
+    OpenOptions open = open_options(options);
     Source *source = source_open(options->source, &open, &error);
     if (background)
         descriptors_close(inherited);
@@ -143,6 +153,14 @@ static int print(const char *text)
     return STATUS_FAILED;
 }
 
+static int print_config(const Options *options)
+{
+    g_autoptr(GError) error = NULL;
+    OpenOptions open = open_options(options);
+    g_autofree char *text = source_print_config(options->source, &open, &error);
+    return text ? print(text) : fail(error);
+}
+
 int main(int argc, char **argv)
 {
     g_auto(Options) options;
@@ -159,5 +177,5 @@ int main(int argc, char **argv)
     if (options.version) {
         return print("qomfs " QOMFS_VERSION "\n");
     }
-    return run(&options);
+    return options.print_config ? print_config(&options) : run(&options);
 }

@@ -29,7 +29,7 @@ typedef struct Option {
     OptionKind kind;
     gsize offset;
     const char *value; /* its name in the help; NULL: none */
-    const char *help;
+    const char *help;  /* NULL: it shares the next row's line */
 } Option;
 
 #define FIELD(field) offsetof(Options, field)
@@ -40,15 +40,21 @@ static const Option option_rows[] = {
     {"version", 'V', OPTION_FLAG, FIELD(version), NULL, "print the version"},
     {"help", 'h', OPTION_FLAG, FIELD(help), NULL, "print this"},
     {"qmp", 0, OPTION_TEXT, FIELD(qmp), "PATH", "the companion QMP socket, or 'none'; M/qmp tells"},
-    {"ro", 0, OPTION_FLAG, FIELD(read_only), NULL, "nothing can be written (a dump never can)"},
-    {"rw", 0, OPTION_FLAG, FIELD(read_write), NULL, "properties can be written (the built-in VM's default)"},
+    {"ro", 0, OPTION_FLAG, FIELD(read_only), NULL, NULL},
+    {"rw", 0, OPTION_FLAG, FIELD(read_write), NULL, "read-only or not (default: rw for the built-in VM)"},
     {"allow_other", 0, OPTION_FLAG, FIELD(allow_other), NULL, "let other users in, as far as modes and owner permit"},
-    {"uid", 0, OPTION_NUMBER, FIELD(uid), "N", "owner of all files (default: who mounts)"},
-    {"gid", 0, OPTION_NUMBER, FIELD(gid), "N", "group of all files (default: that of who mounts)"},
+    {"uid", 0, OPTION_NUMBER, FIELD(uid), "N", NULL},
+    {"gid", 0, OPTION_NUMBER, FIELD(gid), "N", "owner and group of all files (default: who mounts)"},
     {"umask", 0, OPTION_OCTAL, FIELD(umask), "OCTAL", "permission bits to take away"},
     {"hide_tree", 0, OPTION_FLAG, FIELD(hide_tree), NULL, "do not list .tree.json (it can be opened still)"},
     {"secrets", 0, OPTION_FLAG, FIELD(secrets), NULL, "show secrets"},
     {"nonempty", 0, OPTION_FLAG, FIELD(nonempty), NULL, "mount on a directory that is not empty"},
+    {"cpus", 0, OPTION_TEXT, FIELD(cpus), "N", NULL},
+    {"cpu", 0, OPTION_TEXT, FIELD(cpu), "MODEL", NULL},
+    {"memory", 0, OPTION_TEXT, FIELD(memory), "SIZE", NULL},
+    {"disks", 0, OPTION_TEXT, FIELD(disks), "N", NULL},
+    {"nics", 0, OPTION_TEXT, FIELD(nics), "N", "of the model"},
+    {"print-config", 0, OPTION_FLAG, FIELD(print_config), NULL, "print the built-in VM's configuration, mount nothing"},
     {"timeout", 0, OPTION_SECONDS, FIELD(timeout), "SECONDS", "longest wait for a live VM (default 5)"},
     {"duty", 0, OPTION_PERCENT, FIELD(duty), "PERCENT", "of a live VM's main loop that may be used (default 5)"},
     {"release", 0, OPTION_SECONDS_NEVER, FIELD(release), "SECONDS",
@@ -252,13 +258,17 @@ static gboolean take_operands(GPtrArray *operands, Options *options, GError **er
 {
     if (options->help || options->version)
         return TRUE;
-    if (operands->len == 0)
+    if (operands->len == 0 && !options->print_config)
         return usage_error(error, "a mount point is missing");
     if (operands->len > 2)
         return usage_error(error, "one operand too many: '%s'", (char *)g_ptr_array_index(operands, 2));
-    if (operands->len == 2)
+    const char *last = operands->len > 0 ? g_ptr_array_index(operands, operands->len - 1) : NULL;
+    /* What mounts nothing needs no mount point. */
+    gboolean only_source = options->print_config && operands->len == 1 && !g_file_test(last, G_FILE_TEST_IS_DIR);
+    if (operands->len == 2 || only_source)
         options->source = g_strdup(g_ptr_array_index(operands, 0));
-    options->mount_point = g_strdup(g_ptr_array_index(operands, operands->len - 1));
+    if (!only_source)
+        options->mount_point = g_strdup(last);
     if (options->read_only && options->read_write)
         return usage_error(error, "ro and rw are given both");
     return TRUE;
@@ -298,6 +308,11 @@ void options_clear(Options *options)
     g_free(options->qmp);
     g_free(options->share);
     g_free(options->mount_point);
+    g_free(options->cpus);
+    g_free(options->cpu);
+    g_free(options->memory);
+    g_free(options->disks);
+    g_free(options->nics);
     if (options->kernel)
         g_string_free(options->kernel, TRUE);
 }
@@ -308,14 +323,20 @@ char *options_help(void)
                                  "Mounts a running QEMU (SOURCE is its QMP socket's path, or HOST:PORT), a dump or\n"
                                  "a VM's configuration (JSON files), or the built-in VM ('model', the default).\n"
                                  "Options, also as -o NAME or -o NAME=VALUE:\n");
+    g_autoptr(GString) names = g_string_new(NULL);
     for (guint i = 0; i < G_N_ELEMENTS(option_rows); i++) {
         const Option *option = &option_rows[i];
-        g_autofree char *letter = option->letter ? g_strdup_printf("-%c,", option->letter) : g_strdup("");
-        g_autofree char *name = option->kind == OPTION_OPTIONAL
-                                    ? g_strdup_printf("--%s[=%s]", option->name, option->value)
-                                    : g_strdup_printf("--%s%s%s", option->name, option->value ? "=" : "",
-                                                      option->value ? option->value : "");
-        g_string_append_printf(help, "  %-3s %-18s %s\n", letter, name, option->help);
+        if (names->len == 0 && option->letter)
+            g_string_append_printf(names, "-%c, ", option->letter);
+        else
+            g_string_append(names, names->len > 0 ? ", " : "    ");
+        g_string_append_printf(names, "--%s", option->name);
+        if (option->value)
+            g_string_append_printf(names, option->kind == OPTION_OPTIONAL ? "[=%s]" : "=%s", option->value);
+        if (option->help) {
+            g_string_append_printf(help, "  %-22s %s\n", names->str, option->help);
+            g_string_truncate(names, 0);
+        }
     }
     return g_string_free(help, FALSE);
 }

@@ -51,3 +51,6 @@ void config_reader_point_at(ConfigReader *reader, const char *name);
 gboolean config_reader_fail(ConfigReader *reader, const char *format, ...) G_GNUC_PRINTF(2, 3);
 /* Frees the reader and returns ok, or FALSE and its error. */
 gboolean config_reader_end(ConfigReader *reader, gboolean ok, GError **error);
+
+/* Appends a text that config_reader_object() reads as the same: config-write.c. */
+void config_write_object(const ConfigObject *object, gconstpointer source, GString *out);

@@ -1,199 +1,24 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The configuration of the built-in VM. Each kind of object in the file is a table of members,
- * so that a new member is a row; docs/configuration.md is checked against the tables by a test.
+ * The configuration of the built-in VM, as a file has it. Each kind of object in the file is a table of members,
+ * so that a new member is a row; docs/configuration.md and docs/vm-config.schema.json are checked against the tables by
+ * tests.
  */
 #include "vmm/config.h"
 
 #include <string.h>
 
 #include "objmodel/json.h"
-#include "vmm/config-members.h"
+#include "vmm/config-private.h"
 #include "vmm/id.h"
 
 G_DEFINE_QUARK(config - error, config_error)
-
-#define GIB (G_GUINT64_CONSTANT(1) << 30)
-#define MIB (G_GUINT64_CONSTANT(1) << 20)
 
 /* A row of a table. */
 #define MEMBER(T, field, member_name, member_kind, ...)                                                                \
     {                                                                                                                  \
         .name = member_name, .kind = member_kind, .offset = offsetof(T, field), __VA_ARGS__                            \
     }
-
-/* ---- life ---- */
-
-static void disk_clear(gpointer data)
-{
-    VmDisk *disk = data;
-    g_free(disk->id);
-    g_free(disk->iothread);
-    g_free(disk->serial);
-    g_free(disk->file);
-}
-
-static void nic_clear(gpointer data)
-{
-    VmNic *nic = data;
-    g_free(nic->id);
-    g_free(nic->mac);
-}
-
-static GArray *disks_new(void)
-{
-    GArray *disks = g_array_new(FALSE, TRUE, sizeof(VmDisk));
-    g_array_set_clear_func(disks, disk_clear);
-    return disks;
-}
-
-static GArray *nics_new(void)
-{
-    GArray *nics = g_array_new(FALSE, TRUE, sizeof(VmNic));
-    g_array_set_clear_func(nics, nic_clear);
-    return nics;
-}
-
-static VmConfig *config_new_empty(void)
-{
-    VmConfig *config = g_new0(VmConfig, 1);
-    config->disks = disks_new();
-    config->nics = nics_new();
-    config->iothreads = g_ptr_array_new_with_free_func(g_free);
-    config->objects = g_ptr_array_new_with_free_func(g_free);
-    config->blockdevs = g_ptr_array_new_with_free_func(g_free);
-    config->chardevs = g_ptr_array_new_with_free_func(g_free);
-    config->netdevs = g_ptr_array_new_with_free_func(g_free);
-    config->devices = g_ptr_array_new_with_free_func(g_free);
-    config->faults = g_ptr_array_new_with_free_func(g_free);
-    config->qmp.capabilities = g_ptr_array_new_with_free_func(g_free);
-    config->qmp.without = g_ptr_array_new_with_free_func(g_free);
-    return config;
-}
-
-/* The addresses that QEMU gives where none is given. */
-static char *default_mac(guint index)
-{
-    guint32 last = 0x123456 + index;
-    return g_strdup_printf("52:54:00:%02x:%02x:%02x", last >> 16 & 0xff, last >> 8 & 0xff, last & 0xff);
-}
-
-/* What is left open of the topology follows from the count; the cores take what the others
- * leave. FALSE where the product is not the count. */
-static gboolean resolve_topology(VmCpus *cpus)
-{
-    guint64 others;
-
-    cpus->sockets = MAX(cpus->sockets, 1);
-    cpus->dies = MAX(cpus->dies, 1);
-    cpus->modules = MAX(cpus->modules, 1);
-    cpus->threads = MAX(cpus->threads, 1);
-    others = (guint64)cpus->sockets * cpus->dies * cpus->modules * cpus->threads;
-    if (!cpus->cores)
-        cpus->cores = (guint)MAX(cpus->count / others, 1);
-    return others * cpus->cores == cpus->count;
-}
-
-/* The default with its topology left open. */
-static VmConfig *config_new_open(void)
-{
-    VmConfig *config = config_new_empty();
-    const VmDisk disks[] = {
-        {.id = g_strdup("disk0"), .size = 8 * GIB, .iothread = g_strdup("iothread0")},
-        {.id = g_strdup("disk1"), .size = 32 * GIB},
-    };
-    const VmNic nic = {.id = g_strdup("nic0"), .mac = default_mac(0)};
-
-    config->name = g_strdup("qomfs");
-    config->uuid = g_strdup("00000000-0000-0000-0000-000000000000");
-    config->machine = g_strdup("q35");
-    config->cpus = (VmCpus){.count = 4, .model = g_strdup("qemu64")};
-    config->memory = 512 * MIB;
-    g_array_append_vals(config->disks, disks, G_N_ELEMENTS(disks));
-    g_array_append_val(config->nics, nic);
-    g_ptr_array_add(config->iothreads, g_strdup("iothread0"));
-    g_ptr_array_add(config->qmp.capabilities, g_strdup("oob"));
-    config->root_ports = 4;
-    return config;
-}
-
-VmConfig *vm_config_new(void)
-{
-    VmConfig *config = config_new_open();
-    resolve_topology(&config->cpus);
-    return config;
-}
-
-static void copy_strings(const GPtrArray *from, GPtrArray *to)
-{
-    for (guint i = 0; i < from->len; i++)
-        g_ptr_array_add(to, g_strdup(from->pdata[i]));
-}
-
-VmConfig *vm_config_copy(const VmConfig *config)
-{
-    VmConfig *copy = config_new_empty();
-
-    copy->name = g_strdup(config->name);
-    copy->uuid = g_strdup(config->uuid);
-    copy->machine = g_strdup(config->machine);
-    copy->cpus = config->cpus;
-    copy->cpus.model = g_strdup(config->cpus.model);
-    copy->memory = config->memory;
-    for (guint i = 0; i < config->disks->len; i++) {
-        VmDisk disk = g_array_index(config->disks, VmDisk, i);
-        disk.id = g_strdup(disk.id);
-        disk.iothread = g_strdup(disk.iothread);
-        disk.serial = g_strdup(disk.serial);
-        disk.file = g_strdup(disk.file);
-        g_array_append_val(copy->disks, disk);
-    }
-    for (guint i = 0; i < config->nics->len; i++) {
-        VmNic nic = g_array_index(config->nics, VmNic, i);
-        nic.id = g_strdup(nic.id);
-        nic.mac = g_strdup(nic.mac);
-        g_array_append_val(copy->nics, nic);
-    }
-    copy_strings(config->iothreads, copy->iothreads);
-    copy_strings(config->objects, copy->objects);
-    copy_strings(config->blockdevs, copy->blockdevs);
-    copy_strings(config->chardevs, copy->chardevs);
-    copy_strings(config->netdevs, copy->netdevs);
-    copy_strings(config->devices, copy->devices);
-    copy_strings(config->faults, copy->faults);
-    copy->qmp.version = g_strdup(config->qmp.version);
-    copy_strings(config->qmp.capabilities, copy->qmp.capabilities);
-    copy_strings(config->qmp.without, copy->qmp.without);
-    copy->qmp.exclusive = config->qmp.exclusive;
-    copy->serial = g_strdup(config->serial);
-    copy->root_ports = config->root_ports;
-    copy->paused = config->paused;
-    return copy;
-}
-
-void vm_config_free(VmConfig *config)
-{
-    if (!config)
-        return;
-    g_free(config->name);
-    g_free(config->uuid);
-    g_free(config->machine);
-    g_free(config->serial);
-    g_free(config->cpus.model);
-    g_array_unref(config->disks);
-    g_array_unref(config->nics);
-    g_ptr_array_unref(config->iothreads);
-    g_ptr_array_unref(config->objects);
-    g_ptr_array_unref(config->blockdevs);
-    g_ptr_array_unref(config->chardevs);
-    g_ptr_array_unref(config->netdevs);
-    g_ptr_array_unref(config->devices);
-    g_ptr_array_unref(config->faults);
-    g_free(config->qmp.version);
-    g_ptr_array_unref(config->qmp.capabilities);
-    g_ptr_array_unref(config->qmp.without);
-    g_free(config);
-}
 
 /* ---- checks of single values ---- */
 
@@ -306,7 +131,7 @@ static const ConfigMember config_members[] = {
     MEMBER(VmConfig, paused, "paused", CONFIG_BOOL),
     {0},
 };
-static const ConfigObject config_object = {config_members, sizeof(VmConfig), NULL, NULL};
+const ConfigObject config_object = {config_members, sizeof(VmConfig), NULL, NULL};
 
 /* ---- checks of what belongs together ---- */
 
@@ -314,7 +139,7 @@ static gboolean end_cpus(ConfigReader *reader, gpointer target)
 {
     VmCpus *cpus = target;
 
-    if (resolve_topology(cpus))
+    if (config_resolve_topology(cpus))
         return TRUE;
     return config_reader_fail(reader,
                               "sockets (%u) * dies (%u) * modules (%u) * cores (%u) * threads (%u) is not count (%u)",
@@ -331,7 +156,7 @@ static gboolean end_disk(ConfigReader *reader, gpointer target)
     if (!disk->file && disk->direct)
         return config_reader_fail(reader, "direct: there is no file");
     if (!disk->file && !disk->size)
-        disk->size = 8 * GIB;
+        disk->size = CONFIG_DISK_SIZE;
     return TRUE;
 }
 
@@ -339,7 +164,7 @@ static gboolean end_nic(ConfigReader *reader, gpointer target)
 {
     VmNic *nic = target;
     if (!nic->mac)
-        nic->mac = default_mac(config_reader_index(reader));
+        nic->mac = config_default_mac(config_reader_index(reader));
     return TRUE;
 }
 
@@ -383,6 +208,13 @@ static gboolean check_together(const VmConfig *config, ConfigReader *reader)
     return TRUE;
 }
 
+char *vm_config_print(const VmConfig *config)
+{
+    GString *text = g_string_new(NULL);
+    config_write_object(&config_object, config, text);
+    return g_string_free(text, FALSE);
+}
+
 static void add_member_names(const ConfigObject *object, GPtrArray *names)
 {
     for (const ConfigMember *member = object->members; member->name; member++) {
@@ -412,7 +244,7 @@ VmConfig *vm_config_from_json(const char *text, gsize length, GError **error)
         g_clear_pointer(&g_array_index(config->disks, VmDisk, 0).iothread, g_free);
     ok = ok && check_together(config, reader);
     if (ok && !config_reader_saw(reader, "cpus"))
-        resolve_topology(&config->cpus);
+        config_resolve_topology(&config->cpus);
     ok = config_reader_end(reader, ok, error);
     if (!ok)
         return NULL;

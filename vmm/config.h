@@ -11,7 +11,7 @@
 GQuark config_error_quark(void);
 
 typedef enum ConfigError {
-    CONFIG_ERROR_INVALID, /* the message begins with LINE:COLUMN */
+    CONFIG_ERROR_INVALID, /* the message begins with LINE:COLUMN, or "option 'NAME'" */
 } ConfigError;
 
 /* Limits. */
@@ -78,6 +78,22 @@ VmConfig *vm_config_new(void);
 /* From the text of a file. What it leaves out is as in the default one; a list that it gives
  * replaces the default's. NULL: the error says where and what. */
 VmConfig *vm_config_from_json(const char *text, gsize length, GError **error);
+/* What the command line says of it; NULL: nothing. */
+typedef struct VmConfigChange {
+    const char *cpus;   /* their number; the topology follows from it */
+    const char *cpu;    /* their model */
+    const char *memory; /* a size, as in the file */
+    const char *disks;  /* their number: disk0, disk1, ..., which replace those that there were */
+    const char *nics;   /* likewise: nic0, ... */
+} VmConfigChange;
+
+/* Which of them is said first: its option's name; or NULL. */
+const char *vm_config_change_option(const VmConfigChange *change);
+gboolean vm_config_apply(VmConfig *config, const VmConfigChange *change, GError **error);
+
+/* As vm_config_from_json() reads it, with all that is left out filled in. */
+char *vm_config_print(const VmConfig *config);
+
 /* The names of all members that a file may have, for who checks its documentation. */
 GPtrArray *vm_config_member_names(void);
 VmConfig *vm_config_copy(const VmConfig *config);

@@ -100,12 +100,25 @@ static Source *open_dump(const char *path, const GString *text, const struct sta
     return source;
 }
 
-static Source *open_model(const char *path, const GString *text, GError **error)
+/* text: of a file; NULL: the default. */
+static VmConfig *read_config(const char *path, const GString *text, const OpenOptions *options, GError **error)
 {
     g_autoptr(VmConfig) config = text ? vm_config_from_json(text->str, text->len, error) : vm_config_new();
-    Source *source = config ? model_source_new(config, error) : NULL;
-    if (!source && path)
+    if (!config)
         g_prefix_error(error, "cannot read '%s': ", path);
+    return config && vm_config_apply(config, &options->change, error) ? g_steal_pointer(&config) : NULL;
+}
+
+static Source *open_model(const char *path, const GString *text, const OpenOptions *options, GError **error)
+{
+    g_autoptr(VmConfig) config = read_config(path, text, options, error);
+    g_autoptr(GError) problem = NULL;
+    Source *source = config ? model_source_new(config, &problem) : NULL;
+    if (problem) {
+        g_propagate_error(error, g_steal_pointer(&problem));
+        if (path)
+            g_prefix_error(error, "cannot read '%s': ", path);
+    }
     return source;
 }
 
@@ -131,19 +144,61 @@ static gboolean is_host_and_port(const char *spec)
            !strchr(spec, '/');
 }
 
+/* What a user names. */
+typedef enum SourceKind { SOURCE_NONE, SOURCE_MODEL, SOURCE_DUMP, SOURCE_LIVE } SourceKind;
+
+static const char *const kind_names[] = {[SOURCE_DUMP] = "a dump", [SOURCE_LIVE] = "a running QEMU"};
+
+/* *ret_text: that of a file. */
+static SourceKind recognise(const char *spec, GString **ret_text, struct stat *ret_stat, GError **error)
+{
+    gboolean exists = spec && stat(spec, ret_stat) == 0;
+    if (!spec || (!exists && !strcmp(spec, "model")))
+        return SOURCE_MODEL;
+    if ((exists && S_ISSOCK(ret_stat->st_mode)) || (!exists && is_host_and_port(spec)))
+        return SOURCE_LIVE;
+    *ret_text = read_file(spec, ret_stat, error);
+    if (!*ret_text)
+        return SOURCE_NONE;
+    return dump_recognise((*ret_text)->str, (*ret_text)->len) ? SOURCE_DUMP : SOURCE_MODEL;
+}
+
+/* Options of the built-in VM are for that alone. */
+static gboolean check_change(const char *spec, SourceKind kind, const VmConfigChange *change, GError **error)
+{
+    const char *option = vm_config_change_option(change);
+    if (!option || kind == SOURCE_MODEL || kind == SOURCE_NONE)
+        return kind != SOURCE_NONE;
+    g_set_error(error, OBJMODEL_ERROR, OBJMODEL_ERROR_READ_ONLY, "option '%s': '%s' is %s, not the built-in VM", option,
+                spec, kind_names[kind]);
+    return FALSE;
+}
+
 Source *source_open(const char *spec, const OpenOptions *options, GError **error)
 {
     struct stat st;
-    gboolean exists = spec && stat(spec, &st) == 0;
-    if (!spec || (!exists && !strcmp(spec, "model")))
-        return open_model(NULL, NULL, error);
-    if ((exists && S_ISSOCK(st.st_mode)) || (!exists && is_host_and_port(spec)))
-        return open_live(spec, options, error);
-    GString *text = read_file(spec, &st, error);
-    if (!text)
-        return NULL;
-    Source *source = dump_recognise(text->str, text->len) ? open_dump(spec, text, &st, options, error)
-                                                          : open_model(spec, text, error);
-    g_string_free(text, TRUE);
+    GString *text = NULL;
+    Source *source = NULL;
+    SourceKind kind = recognise(spec, &text, &st, error);
+    if (check_change(spec, kind, &options->change, error))
+        source = kind == SOURCE_LIVE   ? open_live(spec, options, error)
+                 : kind == SOURCE_DUMP ? open_dump(spec, text, &st, options, error)
+                                       : open_model(text ? spec : NULL, text, options, error);
+    if (text)
+        g_string_free(text, TRUE);
     return source;
+}
+
+char *source_print_config(const char *spec, const OpenOptions *options, GError **error)
+{
+    struct stat st;
+    GString *text = NULL;
+    SourceKind kind = recognise(spec, &text, &st, error);
+    g_autoptr(VmConfig) config = kind == SOURCE_MODEL ? read_config(spec, text, options, error) : NULL;
+    if (kind != SOURCE_MODEL && kind != SOURCE_NONE)
+        g_set_error(error, OBJMODEL_ERROR, OBJMODEL_ERROR_READ_ONLY, "'%s' is %s, which has no configuration", spec,
+                    kind_names[kind]);
+    if (text)
+        g_string_free(text, TRUE);
+    return config ? vm_config_print(config) : NULL;
 }

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "objmodel/source.h"
+#include "vmm/config.h"
 
 typedef struct OpenOptions {
     gboolean secrets;    /* secrets are shown */
@@ -11,6 +12,8 @@ typedef struct OpenOptions {
     gint64 ttl_us, timeout_us, release_us;
     double duty;
     gboolean all_queries;
+    /* Of the built-in VM. */
+    VmConfigChange change;
 } OpenOptions;
 
 /*
@@ -19,3 +22,7 @@ typedef struct OpenOptions {
  * word. The error names the file, and of JSON the line and column.
  */
 Source *source_open(const char *spec, const OpenOptions *options, GError **error);
+
+/* The configuration of the built-in VM that source_open() would make, as a file of it; NULL with an error too where
+ * spec is another source. */
+char *source_print_config(const char *spec, const OpenOptions *options, GError **error);

@@ -4,7 +4,8 @@
 import re
 from files import CannotCheck
 
-HELP_LINE = re.compile(r'\s+(?:-(?P<letter>\w), *)?--(?P<name>[\w-]+)')
+HELP_LINE = re.compile(r'\s+-')
+HELP_OPTION = re.compile(r'(?<= )--(?P<name>[\w-]+)')
 # A command line of qomfs in a document: from its name to the end of the line or of the code.
 COMMAND = re.compile(r'(?:^|[\s`/])qomfs (?P<arguments>[^`|#\n]*)')
 NAME = re.compile(r'[a-z][\w-]*')
@@ -46,7 +47,8 @@ def manual(sources):
 
 
 def known_options(sources):
-    return [match['name'] for line in sources.run_binary('--help').splitlines() if (match := HELP_LINE.match(line))]
+    return [match['name'] for line in sources.run_binary('--help').splitlines() if HELP_LINE.match(line)
+            for match in HELP_OPTION.finditer(line)]
 
 
 def special_names(sources):
