@@ -20,7 +20,7 @@ BUILD_PACKAGES="gcc libc6-dev meson ninja-build pkg-config libglib2.0-dev libfus
 # a second compiler with its sanitizers, layout and shell checks, the tools that mounts are read with, and
 # a QEMU whose replies ours are compared with, what counts system calls and instructions
 TEST_PACKAGES="clang libclang-rt-dev clang-format shellcheck python3 git mount util-linux procps
-    attr busybox diffutils file findutils grep less rsync tar qemu-system-x86 strace valgrind"
+    attr busybox diffutils file findutils grep less rsync tar qemu-system-x86 strace valgrind python3-jsonschema"
 
 # plots
 BENCH_PACKAGES="gnuplot-nox"

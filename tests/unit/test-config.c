@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* vmm/config.c and config-members.c: what a file says, what it leaves out, and what is wrong with it. */
+/* vmm/config.c, config-members.c, config-change.c, config-write.c: what a file says, what it leaves out, and what is
+ * wrong with it. */
 #include <string.h>
 
 #include "vmm/config.h"
@@ -198,11 +199,11 @@ static void test_too_many(void)
     check_fails(json->str, "1:10: 1025 disks and nics are more than the board has places for (1024)");
 }
 
-/* The page about the file names every member. */
-static void test_documentation(void)
+/* Every member stands in the document, quoted as it quotes them. */
+static void check_document(const char *name, const char *quote)
 {
     g_autoptr(GPtrArray) members = vm_config_member_names();
-    g_autofree char *path = g_test_build_filename(G_TEST_DIST, "..", "..", "docs", "configuration.md", NULL);
+    g_autofree char *path = g_test_build_filename(G_TEST_DIST, "..", "..", "docs", name, NULL);
     g_autofree char *text = NULL;
     g_autoptr(GError) error = NULL;
 
@@ -212,10 +213,63 @@ static void test_documentation(void)
     }
     g_assert_cmpuint(members->len, >, 0);
     for (guint i = 0; i < members->len; i++) {
-        g_autofree char *quoted = g_strdup_printf("`%s`", (char *)members->pdata[i]);
+        g_autofree char *quoted = g_strconcat(quote, members->pdata[i], quote, NULL);
         if (!strstr(text, quoted))
-            g_error("docs/configuration.md does not name %s", quoted);
+            g_error("docs/%s does not name %s", name, quoted);
     }
+}
+
+static void test_documentation(void)
+{
+    check_document("configuration.md", "`");
+    check_document("vm-config.schema.json", "\"");
+}
+
+/* ---- what the command line says, and printing ---- */
+
+static void test_change(void)
+{
+    g_autoptr(VmConfig) config = parse("{\"cpus\":{\"count\":8,\"threads\":2},\"nics\":[{\"id\":\"a\"}]}");
+    const VmConfigChange change = {.cpus = "3", .memory = "3G", .disks = "1023", .nics = "1"};
+    g_autoptr(GError) error = NULL;
+
+    g_assert_null(vm_config_change_option(&(VmConfigChange){0}));
+    g_assert_cmpstr(vm_config_change_option(&(VmConfigChange){.nics = "1"}), ==, "nics");
+    g_assert_true(vm_config_apply(config, &change, &error));
+    g_assert_no_error(error);
+    g_assert_cmpuint(config->cpus.cores, ==, 3);
+    g_assert_cmpuint(config->cpus.threads, ==, 1);
+    g_assert_cmpuint(config->memory, ==, G_GUINT64_CONSTANT(3) << 30);
+    g_assert_cmpuint(config->disks->len, ==, 1023);
+    g_assert_cmpstr(g_array_index(config->disks, VmDisk, 1022).id, ==, "disk1022");
+    g_assert_cmpstr(g_array_index(config->nics, VmNic, 0).id, ==, "nic0");
+    g_assert_false(vm_config_apply(config, &(VmConfigChange){.disks = "1024"}, &error));
+    g_assert_error(error, CONFIG_ERROR, CONFIG_ERROR_INVALID);
+    g_assert_cmpstr(error->message, ==,
+                    "option 'disks': 1025 disks and nics are more than the board has places for (1024)");
+}
+
+/* What is printed is read as the same, and says all there is. */
+static void test_print(void)
+{
+    g_autoptr(VmConfig) config = parse("{\"name\":\"a\\\"b\",\"cpus\":{\"count\":8,\"threads\":2},\"memory\":\"1G\","
+                                       "\"disks\":[{\"id\":\"a\",\"file\":\"/f\"}],"
+                                       "\"nics\":[],\"iothreads\":[],\"objects\":[{\"qom-type\":\"x\",\"id\":\"y\"}],"
+                                       "\"qmp\":{\"version\":\"7.2.0\"}}");
+    g_autofree char *text = vm_config_print(config);
+    g_autoptr(VmConfig) again = parse(text);
+    g_autofree char *same = vm_config_print(again);
+
+    g_assert_cmpstr(text, ==, same);
+    g_assert_cmpstr(text, ==,
+                    "{\n  \"name\": \"a\\\"b\",\n  \"uuid\": \"00000000-0000-0000-0000-000000000000\",\n"
+                    "  \"machine\": \"q35\",\n  \"cpus\": {\"count\": 8, \"model\": \"qemu64\", \"sockets\": 1, "
+                    "\"dies\": 1, \"modules\": 1, \"cores\": 4, \"threads\": 2},\n  \"memory\": 1073741824,\n"
+                    "  \"disks\": [\n    {\"id\": \"a\", \"file\": \"/f\", \"direct\": false}\n  ],\n  \"nics\": [],\n"
+                    "  \"iothreads\": [],\n  \"objects\": [\n    {\"qom-type\":\"x\",\"id\":\"y\"}\n  ],\n"
+                    "  \"blockdevs\": [],\n  \"chardevs\": [],\n  \"netdevs\": [],\n  \"devices\": [],\n"
+                    "  \"faults\": [],\n  \"qmp\": {\"version\": \"7.2.0\", \"capabilities\": [\"oob\"], "
+                    "\"without\": [], \"exclusive\": false},\n  \"root-ports\": 4,\n  \"paused\": false\n}\n");
 }
 
 int main(int argc, char **argv)
@@ -231,5 +285,7 @@ int main(int argc, char **argv)
     g_test_add_func("/config/not-json", test_not_json);
     g_test_add_func("/config/too-many", test_too_many);
     g_test_add_func("/config/documentation", test_documentation);
+    g_test_add_func("/config/change", test_change);
+    g_test_add_func("/config/print", test_print);
     return g_test_run();
 }
