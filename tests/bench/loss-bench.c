@@ -30,11 +30,12 @@
 #define COUNTER_DIGITS_MAX 64
 
 static double window = 1;
-static int rounds = 10, poller_cpu = -1, pause_us;
+static int rounds = 10, warm_up = 1, poller_cpu = -1, pause_us;
 
 static const GOptionEntry options[] = {
     {"window", 0, 0, G_OPTION_ARG_DOUBLE, &window, "how long a window is", "SECONDS"},
     {"rounds", 0, 0, G_OPTION_ARG_INT, &rounds, "windows of each group", "N"},
+    {"warm-up", 0, 0, G_OPTION_ARG_INT, &warm_up, "windows before, that do not count", "N"},
     {"pause", 0, 0, G_OPTION_ARG_INT, &pause_us, "between two reads, so that the machine is not full", "MICROSECONDS"},
     {"poller-cpu", 0, 0, G_OPTION_ARG_INT, &poller_cpu, "the CPU that pollers run on", "CPU"},
     {NULL, 0, 0, 0, NULL, NULL, NULL},
@@ -52,9 +53,10 @@ typedef struct Io {
     const char *counter; /* NULL: of our own */
     NbdClient nbd;
     GThread *thread;
-    gint stop;          /* atomic */
-    guint64 done;       /* atomic: requests so far */
-    guint64 longest_ns; /* atomic: since it was last set to 0 */
+    gint stop;    /* atomic */
+    guint64 done; /* atomic: requests so far */
+    GMutex lock;
+    GArray *took; /* under the lock: guint64 nanoseconds of each request of the window */
 } Io;
 
 /* Where this program has real-time priority, who reads from the measured disk comes before all who share its CPU: a
@@ -86,14 +88,21 @@ static gpointer io_thread(gpointer data)
         }
         took = clock_ns() - start;
         __atomic_fetch_add(&io->done, 1, __ATOMIC_RELAXED);
-        if (took > __atomic_load_n(&io->longest_ns, __ATOMIC_RELAXED)) {
-            __atomic_store_n(&io->longest_ns, took, __ATOMIC_RELAXED);
-        }
+        g_mutex_lock(&io->lock);
+        g_array_append_val(io->took, took);
+        g_mutex_unlock(&io->lock);
         if (pause_us > 0) {
             g_usleep((gulong)pause_us);
         }
     }
     return NULL;
+}
+
+static gint compare_ns(gconstpointer a, gconstpointer b)
+{
+    guint64 first = *(const guint64 *)a, second = *(const guint64 *)b;
+
+    return (first > second) - (first < second);
 }
 
 static void io_start(Io *io, const char *text)
@@ -121,6 +130,22 @@ static void io_stop(Io *io)
     }
 }
 
+/* Of the requests since this was asked last: the longest, and the one that 99.9 percent do not exceed. */
+static guint64 io_longest(Io *io, guint64 *ret_p999)
+{
+    g_autoptr(GArray) took = g_array_new(FALSE, FALSE, sizeof(guint64));
+    guint n;
+
+    g_mutex_lock(&io->lock);
+    g_array_append_vals(took, io->took->data, io->took->len);
+    g_array_set_size(io->took, 0);
+    g_mutex_unlock(&io->lock);
+    n = took->len;
+    g_array_sort(took, compare_ns);
+    *ret_p999 = n > 0 ? g_array_index(took, guint64, (guint)((guint64)(n - 1) * 999 / 1000)) : 0;
+    return n > 0 ? g_array_index(took, guint64, n - 1) : 0;
+}
+
 static guint64 io_done(const Io *io)
 {
     g_autofree char *text = NULL;
@@ -142,7 +167,7 @@ typedef struct Group {
     pid_t pid;
     double rate;
     GPtrArray *pollers;
-    GArray *per_second, *longest, *cpu; /* double, guint64, guint64: one for each window */
+    GArray *per_second, *longest, *p999, *cpu; /* double, then guint64: one for each window */
     GArray *latencies;
 } Group;
 
@@ -185,6 +210,7 @@ static Group *group_new(const char *text)
     }
     group->per_second = g_array_new(FALSE, FALSE, sizeof(double));
     group->longest = g_array_new(FALSE, FALSE, sizeof(guint64));
+    group->p999 = g_array_new(FALSE, FALSE, sizeof(guint64));
     group->cpu = g_array_new(FALSE, FALSE, sizeof(guint64));
     group->latencies = g_array_new(FALSE, FALSE, sizeof(guint64));
     return group;
@@ -197,6 +223,7 @@ static void group_free(gpointer data)
     g_ptr_array_unref(group->pollers);
     g_array_unref(group->per_second);
     g_array_unref(group->longest);
+    g_array_unref(group->p999);
     g_array_unref(group->cpu);
     g_array_unref(group->latencies);
     g_strfreev(group->fields);
@@ -215,14 +242,14 @@ static guint64 cpu_of(const Group *group)
 
 static void group_window(Group *group, Io *io, gboolean count)
 {
-    guint64 interval = (guint64)(1e9 / group->rate), start, end, before, after, cpu, longest;
+    guint64 interval = (guint64)(1e9 / group->rate), start, end, before, after, cpu, longest, p999;
     double per_second;
 
     for (guint i = 0; i < group->pollers->len; i++) {
         poller_start(g_ptr_array_index(group->pollers, i), interval, interval * i / group->pollers->len);
     }
     g_usleep(SETTLE_US);
-    __atomic_store_n(&io->longest_ns, 0, __ATOMIC_RELAXED);
+    io_longest(io, &p999);
     cpu = cpu_of(group);
     before = io_done(io);
     start = clock_ns();
@@ -230,7 +257,7 @@ static void group_window(Group *group, Io *io, gboolean count)
     after = io_done(io);
     end = clock_ns();
     cpu = cpu_of(group) - cpu;
-    longest = __atomic_load_n(&io->longest_ns, __ATOMIC_RELAXED);
+    longest = io_longest(io, &p999);
     for (guint i = 0; i < group->pollers->len; i++) {
         g_autoptr(GError) error = NULL;
 
@@ -242,6 +269,7 @@ static void group_window(Group *group, Io *io, gboolean count)
         per_second = (double)(after - before) * 1e9 / (double)(end - start);
         g_array_append_val(group->per_second, per_second);
         g_array_append_val(group->longest, longest);
+        g_array_append_val(group->p999, p999);
         g_array_append_val(group->cpu, cpu);
     }
 }
@@ -252,7 +280,9 @@ static void measure(const GPtrArray *all, Io *io)
     g_autoptr(GRand) random = g_rand_new_with_seed(1);
 
     g_ptr_array_extend(order, (GPtrArray *)all, NULL, NULL);
-    group_window(g_ptr_array_index(all, 0), io, FALSE);
+    for (int window_number = 0; window_number < warm_up; window_number++) {
+        group_window(g_ptr_array_index(all, 0), io, FALSE);
+    }
     for (int round = 0; round < rounds; round++) {
         things_shuffle(order, random);
         for (guint i = 0; i < order->len; i++) {
@@ -278,6 +308,8 @@ static void group_print(const Group *group)
     g_string_append(out, "],");
     append_numbers(out, "longest", group->longest);
     g_string_append_c(out, ',');
+    append_numbers(out, "p999", group->p999);
+    g_string_append_c(out, ',');
     append_numbers(out, "cpu", group->cpu);
     g_string_append_c(out, ',');
     append_numbers(out, "latencies", group->latencies);
@@ -289,7 +321,7 @@ int main(int argc, char **argv)
     g_autoptr(GOptionContext) context = g_option_context_new("IO POLLERS...");
     g_autoptr(GPtrArray) groups = g_ptr_array_new_with_free_func(group_free);
     g_autoptr(GError) error = NULL;
-    Io io = {.nbd.fd = -1};
+    Io io = {.nbd.fd = -1, .took = g_array_new(FALSE, FALSE, sizeof(guint64))};
 
     g_option_context_add_main_entries(context, options, NULL);
     if (!g_option_context_parse(context, &argc, &argv, &error) || argc < 3 || rounds < 1 || window <= 0) {
@@ -301,6 +333,7 @@ int main(int argc, char **argv)
     io_start(&io, argv[1]);
     measure(groups, &io);
     io_stop(&io);
+    g_array_unref(io.took);
     for (guint i = 0; i < groups->len; i++) {
         group_print(g_ptr_array_index(groups, i));
     }

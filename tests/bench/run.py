@@ -2,7 +2,7 @@
 """All measurements, in one run: called by run.sh, which builds.
 
 Parts: limit (limit.sh: against a bare FUSE program), tree (experiment 1), cpus (2), blocks (3: what a query costs), loss
-(3: guest I/O under polling), live (a running QEMU, mounted). Each says beside its table what it compares."""
+(3: guest I/O under polling), live (a running QEMU, mounted), stall (its disks' longest wait). Each says beside its table what it compares."""
 
 import argparse
 import datetime
@@ -19,10 +19,11 @@ import cpus
 import goals
 import live
 import plots
+import stall
 import tree
 from lab import SOURCE, Lab, LabError, find_qemus
 
-PARTS = ("limit", "tree", "cpus", "blocks", "loss", "live")
+PARTS = ("limit", "tree", "cpus", "blocks", "loss", "live", "stall")
 
 
 class Report:
@@ -135,6 +136,12 @@ def measure(report, lab, qemus, parts, quick):
     if "live" in parts and newest and newest.has_bulk:
         note("a running QEMU, mounted")
         measure_live(report, lab, newest, quick)
+    if "stall" in parts:
+        note("a running QEMU, mounted: its disk's longest wait")
+        for qemu, section, longest in stall.measure(lab, qemus, quick):
+            report.add(section)
+            what, bound, unit = stall.goal_of(qemu)
+            report.goals.append(goals.goal(what, longest, bound, unit))
 
 
 def measure_live(report, lab, qemu, quick):

@@ -33,7 +33,8 @@ static gboolean want_object(const Search *search, const LiveObject *object, Live
                      .path = object->path,
                      .name = property != NULL ? property->name : NULL,
                      .cost = kind == LIVE_OBJECT ? MAX(object->properties->len, 4) : 1,
-                     .urgent = search->need->urgent};
+                     .urgent = search->need->urgent,
+                     .many = search->need->scope == SOURCE_SUBTREE};
 
     return search->found(&want, search->opaque);
 }

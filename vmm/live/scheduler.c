@@ -33,7 +33,16 @@ typedef struct Waiter {
     void *opaque;
 } Waiter;
 
+/* In the order of their hurry. */
+enum { LANE_URGENT, LANE_MANY, LANE_IDLE, N_LANES };
+
+/* Whose turn it is, where several lanes have something: who wants a file does not wait for the whole tree of another,
+ * which goes on nevertheless; and what nobody waits for does not stand still for ever. */
+static const guint8 turns[] = {LANE_URGENT, LANE_MANY, LANE_URGENT, LANE_MANY, LANE_URGENT, LANE_MANY, LANE_IDLE};
+
 typedef struct Entry {
+    GList link;    /* in its lane */
+    GQueue *lane;  /* NULL: it is under way */
     LiveWant want; /* owns its strings */
     char *id;      /* what equal ones have in common */
     GArray *waiters;
@@ -52,7 +61,8 @@ typedef struct Request {
 struct LiveScheduler {
     LiveSchedulerOptions options;
     LiveLink *link;
-    GQueue urgent, idle;   /* of Entry: to be sent */
+    GQueue lanes[N_LANES]; /* of Entry: to be sent */
+    guint turn;            /* of turns[] */
     GHashTable *entries;   /* by id: queued, or sent where merging goes so far */
     GQueue requests;       /* under way, in order */
     GSource *timer;        /* sends what had to wait, looks after the deadline */
@@ -95,6 +105,7 @@ static Entry *entry_new(const LiveWant *want, char *id)
 {
     Entry *entry = g_new0(Entry, 1);
 
+    entry->link.data = entry;
     entry->want = *want;
     entry->want.key = g_strdup(want->key);
     entry->want.path = g_strdup(want->path);
@@ -103,6 +114,44 @@ static Entry *entry_new(const LiveWant *want, char *id)
     entry->id = id;
     entry->waiters = g_array_new(FALSE, FALSE, sizeof(Waiter));
     return entry;
+}
+
+static guint want_lane(const LiveWant *want)
+{
+    return !want->urgent ? LANE_IDLE : want->many ? LANE_MANY : LANE_URGENT;
+}
+
+static void entry_push(LiveScheduler *scheduler, Entry *entry, gboolean first)
+{
+    entry->lane = &scheduler->lanes[want_lane(&entry->want)];
+    if (first) {
+        g_queue_push_head_link(entry->lane, &entry->link);
+    } else {
+        g_queue_push_tail_link(entry->lane, &entry->link);
+    }
+}
+
+static Entry *entry_pop(GQueue *lane)
+{
+    GList *link = g_queue_pop_head_link(lane);
+    Entry *entry = link != NULL ? link->data : NULL;
+
+    if (entry != NULL) {
+        entry->lane = NULL;
+    }
+    return entry;
+}
+
+/* Somebody waits for what nobody was in such a hurry for. */
+static void entry_hurry(LiveScheduler *scheduler, Entry *entry, const LiveWant *want)
+{
+    if (entry->lane == NULL || want_lane(want) >= want_lane(&entry->want)) {
+        return;
+    }
+    g_queue_unlink(entry->lane, &entry->link);
+    entry->want.urgent = want->urgent;
+    entry->want.many = want->many;
+    entry_push(scheduler, entry, FALSE);
 }
 
 /* Tells the waiters, and frees it. */
@@ -136,17 +185,13 @@ void live_scheduler_want(LiveScheduler *scheduler, const LiveWant *want, LiveWan
 
     if (entry != NULL) {
         g_free(id);
-        /* Somebody waits for what nobody was in a hurry for. */
-        if (want->urgent && !entry->want.urgent && g_queue_remove(&scheduler->idle, entry)) {
-            entry->want.urgent = TRUE;
-            g_queue_push_tail(&scheduler->urgent, entry);
-        }
+        entry_hurry(scheduler, entry, want);
     } else {
         entry = entry_new(want, id);
         if (!want->alone) {
             g_hash_table_insert(scheduler->entries, entry->id, entry);
         }
-        g_queue_push_tail(want->urgent ? &scheduler->urgent : &scheduler->idle, entry);
+        entry_push(scheduler, entry, FALSE);
     }
     g_array_append_val(entry->waiters, waiter);
     scheduler_plan(scheduler, 0);
@@ -163,10 +208,15 @@ static void credit_update(LiveScheduler *scheduler, gint64 now)
     scheduler->credited_at = now;
 }
 
+static gboolean is_urgent(const LiveScheduler *scheduler)
+{
+    return scheduler->lanes[LANE_URGENT].length > 0 || scheduler->lanes[LANE_MANY].length > 0;
+}
+
 /* How long to wait until something may be sent; 0: now. */
 static gint64 credit_delay(LiveScheduler *scheduler, gint64 now)
 {
-    gboolean urgent = !g_queue_is_empty(&scheduler->urgent);
+    gboolean urgent = is_urgent(scheduler);
     double missing;
 
     credit_update(scheduler, now);
@@ -233,11 +283,30 @@ static void request_free(Request *request)
     g_free(request);
 }
 
+/* Where the next one is taken from; NULL: there is none. */
+static GQueue *lane_next(LiveScheduler *scheduler)
+{
+    guint lane = turns[scheduler->turn % G_N_ELEMENTS(turns)];
+
+    if (lane == LANE_IDLE && is_urgent(scheduler) && scheduler->idle_credit_us <= 0) {
+        lane = LANE_URGENT;
+    }
+    if (scheduler->lanes[lane].length > 0) {
+        return &scheduler->lanes[lane];
+    }
+    for (lane = 0; lane < N_LANES; lane++) {
+        if (scheduler->lanes[lane].length > 0) {
+            return &scheduler->lanes[lane];
+        }
+    }
+    return NULL;
+}
+
 /* The next one to be sent, and with it others that go into the same request; NULL: there is none. */
 static Request *request_take(LiveScheduler *scheduler)
 {
-    GQueue *queue = g_queue_is_empty(&scheduler->urgent) ? &scheduler->idle : &scheduler->urgent;
-    Entry *first = g_queue_peek_head(queue);
+    GQueue *lane = lane_next(scheduler);
+    Entry *first = lane != NULL ? g_queue_peek_head(lane) : NULL;
     guint limit = batch_cost(scheduler);
     Request *request;
 
@@ -250,19 +319,20 @@ static Request *request_take(LiveScheduler *scheduler)
          ((Request *)g_queue_peek_tail(&scheduler->requests))->cost > SMALL_COST)) {
         return NULL;
     }
+    scheduler->turn++;
     request = g_new0(Request, 1);
     request->scheduler = scheduler;
     request->urgent = first->want.urgent;
     request->entries = g_ptr_array_new();
     do {
-        Entry *entry = g_queue_pop_head(queue);
+        Entry *entry = entry_pop(lane);
 
         g_ptr_array_add(request->entries, entry);
         request->cost += entry->want.cost;
         if (!scheduler->options.merge && g_hash_table_lookup(scheduler->entries, entry->id) == entry) {
             g_hash_table_remove(scheduler->entries, entry->id);
         }
-        entry = g_queue_peek_head(queue);
+        entry = g_queue_peek_head(lane);
         if (entry == NULL || entry->want.kind != LIVE_OBJECT || first->want.kind != LIVE_OBJECT ||
             request->cost + entry->want.cost > limit) {
             break;
@@ -310,7 +380,7 @@ static void request_split(LiveScheduler *scheduler, Request *request)
         Entry *entry = g_ptr_array_index(request->entries, i - 1);
 
         entry->want.cost = MAX(entry->want.cost, BATCH_PROPERTIES);
-        g_queue_push_head(entry->want.urgent ? &scheduler->urgent : &scheduler->idle, entry);
+        entry_push(scheduler, entry, TRUE);
     }
 }
 
@@ -401,13 +471,11 @@ static void request_send(LiveScheduler *scheduler, Request *request)
 
 /* ---- deadlines ---- */
 
-static void fail_queue(LiveScheduler *scheduler, GQueue *queue, const GError *error)
+/* What is wanted anew meanwhile stays. */
+static void fail_lane(LiveScheduler *scheduler, GQueue *lane, const GError *error)
 {
-    GQueue ended = *queue;
-
-    g_queue_init(queue);
-    for (Entry *entry; (entry = g_queue_pop_head(&ended)) != NULL;) {
-        entry_answer(scheduler, entry, (JsonSlice){0}, error);
+    for (guint n = lane->length; n > 0 && lane->length > 0; n--) {
+        entry_answer(scheduler, entry_pop(lane), (JsonSlice){0}, error);
     }
 }
 
@@ -423,8 +491,9 @@ static void scheduler_fail(LiveScheduler *scheduler, const GError *error)
             entry_answer(scheduler, entry, (JsonSlice){0}, error);
         }
     }
-    fail_queue(scheduler, &scheduler->urgent, error);
-    fail_queue(scheduler, &scheduler->idle, error);
+    for (guint lane = 0; lane < N_LANES; lane++) {
+        fail_lane(scheduler, &scheduler->lanes[lane], error);
+    }
 }
 
 static void scheduler_fail_stuck(LiveScheduler *scheduler)
@@ -491,7 +560,7 @@ static void scheduler_run(LiveScheduler *scheduler)
         scheduler_plan(scheduler, deadline);
         return;
     }
-    while (!g_queue_is_empty(&scheduler->urgent) || !g_queue_is_empty(&scheduler->idle)) {
+    while (is_urgent(scheduler) || scheduler->lanes[LANE_IDLE].length > 0) {
         Request *request;
 
         delay = credit_delay(scheduler, now);
@@ -527,8 +596,9 @@ LiveScheduler *live_scheduler_new(const LiveSchedulerOptions *options)
 
     scheduler->options = *options;
     scheduler->entries = g_hash_table_new(g_str_hash, g_str_equal);
-    g_queue_init(&scheduler->urgent);
-    g_queue_init(&scheduler->idle);
+    for (guint lane = 0; lane < N_LANES; lane++) {
+        g_queue_init(&scheduler->lanes[lane]);
+    }
     g_queue_init(&scheduler->requests);
     scheduler->us_per_property = FIRST_US_PER_PROPERTY;
     scheduler->credit_us = CREDIT_US;

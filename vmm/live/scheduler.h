@@ -24,6 +24,7 @@ typedef struct LiveWant {
     JsonSlice arguments; /* commands: an object, or absent */
     guint cost;          /* properties that the answer will hold, as far as is known */
     gboolean urgent;     /* somebody waits for it */
+    gboolean many;       /* with very many others: who waits for less is served in between */
     gboolean alone; /* never merged with an equal one: it changes something, and who wants it hears the target's no */
 } LiveWant;
 

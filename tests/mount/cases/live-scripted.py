@@ -317,6 +317,37 @@ def interrupted():
         check(result.returncode != 0, "it did not fail")
 
 
+class Slow(Scripted):
+    """Each value takes its time."""
+
+    def answer(self, command, arguments):
+        if command == "qom-get":
+            time.sleep(0.002)
+        return super().answer(command, arguments)
+
+
+@test("who wants a file does not wait for the whole tree that another reads, and that one gets it")
+def nobody_starves():
+    with Slow(bulk=False) as qemu:
+        for i in range(100):
+            qemu.add(f"/machine/peripheral/disk{i}", Thing("disk", **{f"p{n}": n for n in range(15)}))
+        with mounted(qemu, ttl=60) as mount:
+            trees = []
+            reader = threading.Thread(target=lambda: trees.append(json.loads(mount.read("qom/.tree.json"))))
+            reader.start()
+            until(lambda: len(qemu.asked("qom-get")) > 50, 20)
+            for i in (99, 98, 97):
+                equal(mount.read(f"qom/machine/peripheral/disk{i}/p9"), b"9\n", f"a file of disk{i}")
+            asked = len(qemu.asked("qom-get"))
+            check(asked < 1000, f"a file waited for {asked} values")
+            reader.join()
+            equal(len(trees), 1, "whole trees read")
+            equal(len(trees[0]["children"][0]["children"][0]["children"]), 100, "disks in the tree")
+            qemu.forget()
+            mount.read("qom/.tree.json")
+            equal(qemu.asked("qom-get", "qom-list"), [], "what a second look within ttl asks for")
+
+
 # ---- writing ----
 
 
