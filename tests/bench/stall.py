@@ -11,7 +11,7 @@ import time
 import blocks
 import live
 import tree
-from lab import LabError, Qmp
+from lab import LabError, Qmp, may_come_first
 from results import Section, figure, median, time_text
 
 CPUS = 64
@@ -31,14 +31,16 @@ def goal_of(qemu):
 
 
 class Crawlers:
-    """grep -r and readers of whole trees, one after the other without a pause, where the main loop is not."""
+    """grep -r and readers of whole trees, one after the other without a pause, where the main loop is not; with no more
+    than ordinary priority, whatever this program has, since they would leave nothing of that CPU to QEMU's monitor."""
 
     def __init__(self, mount):
         qom, whole = mount.path("qom"), mount.path(".tree.json")
         self.loops = [f"while :; do grep -rs 'no such words' '{qom}'; done", f"while :; do cat '{whole}'; done"]
 
     def __enter__(self):
-        self.processes = [subprocess.Popen(["taskset", "-c", "1", "sh", "-c", loop], stdin=subprocess.DEVNULL,
+        ordinary = ["chrt", "-o", "0"] if may_come_first() else []
+        self.processes = [subprocess.Popen([*ordinary, "taskset", "-c", "1", "sh", "-c", loop], stdin=subprocess.DEVNULL,
                                            stdout=subprocess.DEVNULL, start_new_session=True) for loop in self.loops]
 
     def __exit__(self, *_):

@@ -20,6 +20,8 @@
 /* What a property costs, until it was measured; and a request itself. */
 #define FIRST_US_PER_PROPERTY 8.0
 #define REQUEST_US 80.0
+/* When all of a request's work is over, and the kernel has counted it. */
+#define SETTLE_US 5000
 /* So much main-loop time may be saved up. */
 #define CREDIT_US 20000.0
 /* Of the share, what may be used for what nobody waits for. */
@@ -58,6 +60,14 @@ typedef struct Request {
     gboolean urgent;
 } Request;
 
+/* What requests took of a main loop whose thread can be seen, until that is known for sure. */
+typedef struct Bill {
+    guint requests, cost; /* cost: of the last one */
+    gboolean urgent;
+    double used, paid; /* microseconds that are known, and those that are paid for */
+    gint64 began, due; /* due: when to settle it */
+} Bill;
+
 struct LiveScheduler {
     LiveSchedulerOptions options;
     LiveLink *link;
@@ -70,6 +80,7 @@ struct LiveScheduler {
     double idle_credit_us; /* the same for what nobody waits for */
     gint64 credited_at;
     gint64 main_ns; /* of the target's main loop, when last looked at */
+    Bill bill;
     double us_per_property;
     gint64 last_answer; /* that one came, or was begun to wait for */
     gint64 progress;    /* atomic */
@@ -241,37 +252,86 @@ static double main_us(LiveScheduler *scheduler)
     return now >= 0 && before >= 0 ? (double)(now - before) / 1000 : -1;
 }
 
-/* What the request took of the main loop. Where its thread cannot be seen: what passed until the reply, less the
- * reading of the request, and no more than a busy machine would make of it. */
-static double request_took(LiveScheduler *scheduler, const Request *request, gint64 now)
+static double request_guess(const LiveScheduler *scheduler, const Request *request)
 {
-    double guess = REQUEST_US + request->cost * scheduler->us_per_property;
-    double passed =
-        (double)(now - MAX(request->sent_at, scheduler->last_answer)) - (double)request->bytes * READ_US_PER_BYTE;
-    double used = main_us(scheduler);
-
-    if (!request->measured) {
-        return guess;
-    }
-    if (used >= 0) {
-        return MIN(used, MAX(passed, guess));
-    }
-    return request->cost <= SMALL_COST ? guess : CLAMP(passed, guess / 4, guess * 4);
+    return REQUEST_US + request->cost * scheduler->us_per_property;
 }
 
+/* No debt is so large that the pause which pays for it looks like silence of the target: what held its main loop so
+ * long may have been another's request. */
+static void credit_take(LiveScheduler *scheduler, double us, gboolean urgent)
+{
+    double debt_max = scheduler->options.duty * (double)scheduler->options.timeout_us / 2;
+
+    scheduler->credit_us = MAX(scheduler->credit_us - us, -debt_max);
+    if (!urgent) {
+        scheduler->idle_credit_us = MAX(scheduler->idle_credit_us - us, -debt_max * IDLE_SHARE);
+    }
+}
+
+static void learn_cost(LiveScheduler *scheduler, double took, guint cost)
+{
+    double each = MIN(took / cost, 4 * scheduler->us_per_property);
+
+    if (cost > SMALL_COST) {
+        scheduler->us_per_property = CLAMP(0.75 * scheduler->us_per_property + 0.25 * each, 0.5, 100.0);
+    }
+}
+
+/* The main loop goes on with a request after its reply, and what the kernel says of a thread that runs is some
+ * milliseconds old: only now is it known what was used. No more than passed, though: it has others to work for. */
+static void bill_settle(LiveScheduler *scheduler, gint64 now)
+{
+    Bill *bill = &scheduler->bill;
+    double more = main_us(scheduler), used = bill->used + MAX(more, 0);
+
+    if (bill->requests == 0) {
+        return;
+    }
+    used = MIN(used, (double)(now - bill->began));
+    credit_take(scheduler, used - bill->paid, bill->urgent);
+    if (bill->requests == 1) {
+        learn_cost(scheduler, used, bill->cost);
+    }
+    *bill = (Bill){0};
+}
+
+/* What is known by now is paid for at once, the rest when it is. */
+static void bill_add(LiveScheduler *scheduler, const Request *request, double passed, double used, gint64 now)
+{
+    Bill *bill = &scheduler->bill;
+    double paid = MAX(used, MIN(request_guess(scheduler, request), passed));
+
+    if (bill->requests++ == 0) {
+        bill->began = request->sent_at;
+    }
+    bill->used += used;
+    bill->paid += paid;
+    bill->cost = request->cost;
+    bill->urgent = request->urgent;
+    bill->due = now + SETTLE_US;
+    credit_take(scheduler, paid, request->urgent);
+    scheduler_plan(scheduler, SETTLE_US);
+}
+
+/* Where the main loop's thread cannot be seen: what passed until the reply, less the reading of the request, and no
+ * more than a busy machine would make of it. */
 static void request_pay(LiveScheduler *scheduler, const Request *request, gint64 now)
 {
-    double took = request_took(scheduler, request, now);
+    double guess = request_guess(scheduler, request), used = main_us(scheduler);
+    double passed =
+        (double)(now - MAX(request->sent_at, scheduler->last_answer)) - (double)request->bytes * READ_US_PER_BYTE;
 
     credit_update(scheduler, now);
-    scheduler->credit_us -= took;
-    if (!request->urgent) {
-        scheduler->idle_credit_us -= took;
-    }
-    if (request->measured && request->cost > SMALL_COST) {
-        double each = MIN(took / request->cost, 4 * scheduler->us_per_property);
+    if (!request->measured) {
+        credit_take(scheduler, guess, request->urgent);
+    } else if (used >= 0) {
+        bill_add(scheduler, request, passed, used, now);
+    } else {
+        double took = request->cost <= SMALL_COST ? guess : CLAMP(passed, guess / 4, guess * 4);
 
-        scheduler->us_per_property = CLAMP(0.75 * scheduler->us_per_property + 0.25 * each, 0.5, 100.0);
+        credit_take(scheduler, took, request->urgent);
+        learn_cost(scheduler, took, request->cost);
     }
 }
 
@@ -462,7 +522,7 @@ static void request_send(LiveScheduler *scheduler, Request *request)
     if (g_queue_is_empty(&scheduler->requests)) {
         scheduler->last_answer = now;
         scheduler->received = live_link_received(scheduler->link);
-        main_us(scheduler); /* what it did meanwhile was not for us */
+        bill_settle(scheduler, now); /* and what it did meanwhile was not for us */
     }
     g_queue_push_tail(&scheduler->requests, request);
     live_link_send(scheduler->link, command, (JsonSlice){arguments->len > 0 ? arguments->str : NULL, arguments->len},
@@ -545,6 +605,10 @@ static void scheduler_run(LiveScheduler *scheduler)
 
     if (scheduler->link == NULL) {
         return;
+    }
+    if (scheduler->bill.requests > 0 && now >= scheduler->bill.due) {
+        credit_update(scheduler, now);
+        bill_settle(scheduler, now);
     }
     deadline = deadline_delay(scheduler, now);
     if (deadline == 0) {
