@@ -30,6 +30,11 @@ def goal_of(qemu):
             LONGEST_MS, "ms")
 
 
+def is_noise(longest, idle):
+    """Where a machine keeps a disk waiting with nobody there, no crawl can be judged."""
+    return longest > LONGEST_MS and idle > LONGEST_MS / 4
+
+
 class Crawlers:
     """grep -r and readers of whole trees, one after the other without a pause, where the main loop is not; with no more
     than ordinary priority, whatever this program has, since they would leave nothing of that CPU to QEMU's monitor."""
@@ -117,11 +122,12 @@ def measure_one(lab, qemu, quick):
         "idle mount's windows have is the machine's doing. Commands that cannot be split stand apart",
         [row(name, qemu.name, values) for name, values in measured.items()],
         notes=["sent in all: " + ", ".join(f"{command} {count} times" for command, count in sent.items())])
-    return section, median([window[0] for window in measured[crawl]]) / 1e6
+    medians = [median([window[0] for window in measured[name]]) / 1e6 for name in (crawl, "an idle mount")]
+    return section, *medians
 
 
 def measure(lab, qemus, quick):
-    """Pairs of a section and the figure that goal_of() is about."""
+    """Of each QEMU: it, a section, the figure that goal_of() is about, and the same of an idle mount."""
     for qemu in qemus:
         if qemu.version >= (7, 0):
             yield qemu, *measure_one(lab, qemu, quick)
