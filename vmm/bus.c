@@ -233,6 +233,8 @@ void bus_number_all(Vm *vm)
         if (is_pci(bus) && pci_slots((Bus *)bus) == 1) {
             g_autofree char *json = g_strdup_printf("%u", number++);
             object_add_value(bus, pci_bus_number, "uint32", json);
+            for (guint n = 0; n < bus_devices(bus)->len; n++)
+                device_set_hotpluggable(bus_devices(bus)->pdata[n]);
         }
     }
 }

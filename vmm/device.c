@@ -105,6 +105,14 @@ void device_set_bus(Object *object, Object *bus)
     object_set_link(object, &((Device *)object)->parent_bus, bus);
 }
 
+void device_set_hotpluggable(Object *object)
+{
+    Device *device = (Device *)object;
+
+    device->hotpluggable = !device->parent_bus || bus_is_hotpluggable(device->parent_bus);
+    object_changed(object);
+}
+
 gboolean device_complete(Object *object, GError **error)
 {
     Device *device = (Device *)object;
@@ -119,8 +127,7 @@ gboolean device_complete(Object *object, GError **error)
         return FALSE;
     device->realized = true;
     device->hotplugged = vm_is_up(vm);
-    device->hotpluggable = !device->parent_bus || bus_is_hotpluggable(device->parent_bus);
-    object_changed(object);
+    device_set_hotpluggable(object);
     return TRUE;
 }
 

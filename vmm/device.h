@@ -25,6 +25,8 @@ extern const ObjectType device_type;
  * is taken. */
 Object *device_new(Object *parent, const char *name, Class *class, GError **error);
 void device_set_bus(Object *device, Object *bus);
+/* Looks again whether its bus lets devices come and go. */
+void device_set_hotpluggable(Object *device);
 
 /* ObjectType.complete of devices: makes what comes with the type, and takes the device's place on its
  * bus. Types with behaviour of their own call it from theirs. On failure it has no place. */

@@ -108,6 +108,7 @@ static void make_console(Vm *vm, const char *port)
     g_autofree char *name = g_strdup_printf("%s0", port);
     g_autofree char *json = g_strdup_printf("\"%s\"", name);
 
+    object_new_child(object_child(vm_root(vm), "backend"), "console[*]", vm_class(vm, "qemu-fixed-text-console"));
     ((Chardev *)object_new_child(vm_chardevs(vm), name, vm_class(vm, chardev_vc_type.name)))->user = vm_part(vm, port);
     object_assign(vm_part(vm, port), "chardev", json);
 }

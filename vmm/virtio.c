@@ -15,14 +15,52 @@ gboolean virtio_has_value(Object *object, const char *property, const char *json
 
 /* ---- what stands between a virtio device and PCI ---- */
 
+static void assign_size(Object *object, const char *child, const char *property, guint64 value)
+{
+    Object *part = object_child(object, child);
+    g_autofree char *json = g_strdup_printf("%" G_GUINT64_FORMAT, value);
+
+    if (part)
+        object_assign(part, property, json);
+}
+
+/* A table with 16 bytes for each interrupt, and a bit for each, in one region of a size that is a power of 2. */
+static void set_interrupts(Object *object)
+{
+    enum { ENTRY_SIZE = 16, WORD_BITS = 64, MIN_REGION = 4096 };
+    g_autofree char *region = g_strdup_printf("%s-msix[0]", class_name(object->class));
+    g_autoptr(GString) json = g_string_new(NULL);
+    guint64 n = 0, table, bits_at, bits, size = MIN_REGION;
+
+    if (!object_get(object, "vectors", json, NULL) || !json_to_uint64((JsonSlice){json->str, json->len}, &n) || n == 0)
+        return;
+    table = n * ENTRY_SIZE;
+    bits_at = MAX(table, MIN_REGION / 2);
+    bits = (n + WORD_BITS - 1) / WORD_BITS * (WORD_BITS / 8);
+    while (size < bits_at + bits)
+        size *= 2;
+    assign_size(object, "msix-table[0]", "size", table);
+    assign_size(object, "msix-pba[0]", "size", bits);
+    assign_size(object, "msix-pba[0]", "addr", bits_at);
+    assign_size(object, region, "size", size);
+}
+
 /* Behind a port of PCI Express there is no I/O space, which the legacy interface needs. */
 gboolean virtio_pci_complete(Object *object, GError **error)
 {
     const Object *bus = ((Device *)object)->parent_bus;
+    Object *legacy;
 
     if (virtio_has_value(object, "disable-legacy", "\"auto\""))
         object_assign(object, "disable-legacy", bus && object_is_a(bus->parent, "pcie-port") ? "\"on\"" : "\"off\"");
-    return device_complete(object, error);
+    if (!device_complete(object, error))
+        return FALSE;
+    set_interrupts(object);
+    /* The second one of that name is the legacy interface's. */
+    legacy = object_child(object, "virtio-pci[1]");
+    if (legacy && virtio_has_value(object, "disable-legacy", "\"on\""))
+        object_unparent(legacy);
+    return TRUE;
 }
 
 const ObjectType virtio_pci_type = {

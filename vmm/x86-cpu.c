@@ -178,6 +178,37 @@ static void take_unavailable(const X86Model *model, X86Cpu *cpu)
     }
 }
 
+static uint32_t word_of(const X86Model *model, const uint32_t *words, const char *feature)
+{
+    return words[x86_features_bit(model->types->features, feature) / 32];
+}
+
+static gboolean has_feature(const X86Model *model, const X86Cpu *cpu, const char *feature)
+{
+    return word_of(model, cpu->words, feature) >> (x86_features_bit(model->types->features, feature) % 32) & 1;
+}
+
+/* The last sub-leaf of leaf 7 that the model says anything in, whatever the accelerator lacks of it. */
+static uint32_t last_subleaf(const X86Model *model, const X86Cpu *cpu)
+{
+    static const struct {
+        const char *feature; /* any one of its word */
+        uint32_t subleaf;
+    } leaves[] = {{"mcdt-no", 2}, {"avx-vnni", 1}, {"avx-vnni-int8", 1}};
+
+    for (guint i = 0; i < G_N_ELEMENTS(leaves); i++)
+        if (word_of(model, cpu->words, leaves[i].feature) | word_of(model, cpu->filtered, leaves[i].feature))
+            return leaves[i].subleaf;
+    return 0;
+}
+
+static guint address_bits(const X86Model *model, const X86Cpu *cpu)
+{
+    if (has_feature(model, cpu, "lm"))
+        return 40;
+    return has_feature(model, cpu, "pse36") || has_feature(model, cpu, "pae") ? 36 : 32;
+}
+
 static void model_class_init(const Class *class, Object *initial)
 {
     const X86Model *model = class_type(class)->data;
@@ -191,8 +222,11 @@ static void model_class_init(const Class *class, Object *initial)
     cpu->level = cpu->min_level;
     cpu->xlevel = cpu->min_xlevel;
     cpu->xlevel2 = cpu->min_xlevel2;
-    cpu->level_func7 = 0;
-    cpu->phys_bits = 40;
+    cpu->level_func7 = last_subleaf(model, cpu);
+    cpu->phys_bits = address_bits(model, cpu);
+    if (strcmp(cpu->vendor, "AuthenticAMD") == 0) /* tells the oldest features in a second place as well */
+        cpu->words[x86_features_bit(model->types->features, "syscall") / 32] |=
+            word_of(model, cpu->words, "fpu") & 0x0183f3ff;
     cpu->ucode_rev = strcmp(cpu->vendor, "AuthenticAMD") == 0 ? 0x01000065 : G_GUINT64_CONSTANT(0x100000000);
 }
 
@@ -331,7 +365,8 @@ void x86_cpus_make(Vm *vm)
 {
     const VmCpus *cpus = &vm_config(vm)->cpus;
     Class *class = x86_cpu_class(vm_types(vm), cpus->model, NULL);
-    int ht = x86_features_bit(((const X86Model *)class_type(class)->data)->types->features, "ht");
+    const X86Features *features = ((const X86Model *)class_type(class)->data)->types->features;
+    int ht = x86_features_bit(features, "ht"), legacy = x86_features_bit(features, "cmp-legacy");
 
     for (guint i = 0; i < cpus->count; i++) {
         Object *object = object_new_child(vm_unattached(vm), "device[*]", class);
@@ -339,8 +374,11 @@ void x86_cpus_make(Vm *vm)
         g_autoptr(GError) error = NULL;
 
         place(cpu, cpus, i);
-        if (cpus->cores * cpus->threads > 1)
+        if (cpus->cores * cpus->threads > 1) {
             cpu->words[ht / 32] |= (uint32_t)1 << (ht % 32);
+            if (strcmp(cpu->vendor, "AuthenticAMD") == 0)
+                cpu->words[legacy / 32] |= (uint32_t)1 << (legacy % 32);
+        }
         make_memory(vm, object, i == 0);
         if (!object_complete(object, &error))
             g_error("%s", error->message);

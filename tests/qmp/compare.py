@@ -9,16 +9,12 @@ QEMU is the program that is started: $QEMU, or else each that is found: qemu-sys
 /opt/qemu-*. QEMU 11 is the model's own version; what an older one does not have yet is in NEWER.
 """
 
-import glob
 import os
 import re
-import shutil
-import subprocess
 import sys
-import tempfile
-import time
 
 from peer import Peer, Server
+from qemu import Qemu, programs
 
 # What is ours alone, with the reason. Paths as compare() makes them.
 OURS = {
@@ -221,55 +217,9 @@ def fits(schema, name, value, is_older=False):
     return None
 
 
-def qemus():
-    """The programs to compare with."""
-    if os.environ.get('QEMU'):
-        return [os.environ['QEMU']]
-    found = [shutil.which('qemu-system-x86_64')]
-    # A prefix may hold a system of its own, which only root can enter.
-    if os.geteuid() == 0:
-        found += sorted(glob.glob('/opt/qemu-*/qemu-system-x86_64') + glob.glob('/opt/qemu-*/bin/qemu-system-x86_64'))
-    return [program for program in found if program and version_of(program) >= OLDEST]
-
-
-def version_of(program):
-    """(7, 2) of QEMU 7.2.22."""
-    said = subprocess.run([program, '--version'], stdout=subprocess.PIPE, check=False).stdout.decode()
-    number = re.search(r'version (\d+)\.(\d+)', said)
-    return tuple(map(int, number.groups())) if number else (0, 0)
-
-
-class Qemu:
-    """A QEMU with some of what the model has."""
-
-    def __init__(self, program):
-        self.folder = tempfile.TemporaryDirectory(prefix='qmp-', dir='/tmp')
-        path = os.path.join(self.folder.name, 'sock')
-        self.process = subprocess.Popen(
-            [program, '-machine', 'q35', '-display', 'none', '-S', '-object', 'iothread,id=iothread0',
-             '-blockdev', 'null-co,node-name=n0,size=1048576', '-device', 'virtio-blk-pci,drive=n0,id=disk0',
-             '-qmp', f'unix:{path},server=on,wait=off'], stdin=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-        try:
-            self.peer = self.connect(path)
-            self.version = self.peer.greet()['QMP']['version']['qemu']
-        except BaseException:
-            self.close()
-            raise
-
-    def connect(self, path):
-        deadline = time.monotonic() + 60
-        while True:
-            try:
-                return Peer(path)
-            except OSError:
-                if self.process.poll() is not None or time.monotonic() > deadline:
-                    raise
-                time.sleep(0.05)
-
-    def close(self):
-        self.process.kill()
-        self.process.wait()
-        self.folder.cleanup()
+# Some of what the model has.
+MACHINE = ('-machine', 'q35', '-object', 'iothread,id=iothread0', '-blockdev', 'null-co,node-name=n0,size=1048576',
+           '-device', 'virtio-blk-pci,drive=n0,id=disk0')
 
 
 class Results:
@@ -305,7 +255,7 @@ def check_own(results, peer, schema):
 
 
 def check_qemu(results, peer, schema, program):
-    qemu = Qemu(program)
+    qemu = Qemu(program, *MACHINE)
     try:
         is_older = qemu.version['major'] < 11
         theirs = Schema(qemu.peer.call('query-qmp-schema'))
@@ -337,14 +287,14 @@ def check_qemu(results, peer, schema, program):
         qemu.close()
 
 
-def check(results, server, programs):
+def check(results, server, found):
     peer = Peer(server.path)
     peer.greet()
     schema = Schema(peer.call('query-qmp-schema'))
     check_own(results, peer, schema)
-    for program in programs:
+    for program in found:
         check_qemu(results, peer, schema, program)
-    if not programs:
+    if not found:
         results.count += 1
         print(f'ok {results.count} - as in QEMU # SKIP qemu-system-x86_64 is not installed')
     peer.close()
@@ -352,10 +302,10 @@ def check(results, server, programs):
 
 def main():
     results = Results()
-    programs = qemus()
+    found = programs(OLDEST)
     server = Server(sys.argv[1])
     try:
-        check(results, server, programs)
+        check(results, server, found)
     finally:
         status = server.close()
     results.ok('the server ends well', [f'status {status}'] if status else [])
