@@ -119,19 +119,30 @@ static const struct {
 
 /* ---- the program ---- */
 
+/* Seconds; what is spent before main() is in none of them. */
+typedef struct Times {
+    double real, user, sys;
+} Times;
+
 static double seconds(struct timeval time)
 {
     return (double)time.tv_sec + (double)time.tv_usec / 1e6;
 }
 
-static void print_time(gint64 start_us)
+static Times times_now(void)
 {
-    double real = (double)(g_get_monotonic_time() - start_us) / 1e6;
     struct rusage usage;
 
     getrusage(RUSAGE_SELF, &usage);
-    fprintf(stderr, "real %.6f user %.6f sys %.6f real-user-sys %.6f\n", real, seconds(usage.ru_utime),
-            seconds(usage.ru_stime), real - seconds(usage.ru_utime) - seconds(usage.ru_stime));
+    return (Times){(double)g_get_monotonic_time() / 1e6, seconds(usage.ru_utime), seconds(usage.ru_stime)};
+}
+
+static void print_times_since(Times start)
+{
+    Times now = times_now();
+    double real = now.real - start.real, user = now.user - start.user, sys = now.sys - start.sys;
+
+    fprintf(stderr, "real %.6f user %.6f sys %.6f real-user-sys %.6f\n", real, user, sys, real - user - sys);
 }
 
 static gboolean run(const Options *options, char **args, GError **error)
@@ -165,7 +176,7 @@ int main(int argc, char **argv)
     g_autoptr(GOptionContext) context =
         g_option_context_new("tree [PATH] | list [PATH] | get PATH PROPERTY | set PATH PROPERTY VALUE");
     g_autoptr(GError) error = NULL;
-    gint64 start = g_get_monotonic_time();
+    Times start = times_now();
     gboolean ok;
 
     g_option_context_set_summary(context, "Looks at a virtual machine's object tree over QMP.");
@@ -184,7 +195,7 @@ int main(int argc, char **argv)
         g_set_error(&error, G_FILE_ERROR, g_file_error_from_errno(errno), "cannot write: %s", g_strerror(errno));
     }
     if (ok && options.time) {
-        print_time(start);
+        print_times_since(start);
     }
     if (!ok) {
         g_autofree char *shown = g_strescape(error->message, "\"");
