@@ -24,7 +24,7 @@ from fresh import Fresh, read_rest
 from lib import Failed, check, equal, main, read_file, run, scratch, test
 
 STORM_US = 200
-SECONDS = 5
+SECONDS = 3
 
 
 def properties(tree):

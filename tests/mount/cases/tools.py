@@ -1,6 +1,7 @@
 #!/usr/bin/env -S python3 -B
 # SPDX-License-Identifier: MIT
 # timeout: 300
+# builds: plain
 """The tools that people use, on every readable file of a recorded tree: all see the same bytes, and report the others.
 
 What each must give is worked out from the dump's JSON; see expected.py.
