@@ -45,9 +45,10 @@ done
 # What it says by its status it also says in TAP, and one that died early lacks its plan.
 collect()
 {
-    name=$1
+    name=$1 began=$(date +%s)
     shift
     "$@" | tee "$LOGS/$name.tap"
+    say "   $name: done in $(($(date +%s) - began)) s"
 }
 
 compile()

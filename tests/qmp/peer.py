@@ -98,11 +98,18 @@ class Peer:
 
     def ask(self, command, **arguments):
         """The whole reply to a command: an error is an answer, too."""
-        request = {'execute': command}
-        if arguments:
-            request['arguments'] = {name.replace('_', '-'): value for name, value in arguments.items()}
-        self.send(json.dumps(request).encode())
-        return self.reply()
+        return self.ask_each(command, [arguments])[0]
+
+    def ask_each(self, command, many):
+        """The replies to a command with each of these arguments, which are sent together."""
+        requests = []
+        for arguments in many:
+            request = {'execute': command}
+            if arguments:
+                request['arguments'] = {name.replace('_', '-'): value for name, value in arguments.items()}
+            requests.append(json.dumps(request))
+        self.send('\n'.join(requests).encode())
+        return [self.reply() for _ in many]
 
     def call(self, command, **arguments):
         """The return value of a command; RuntimeError with the error that it gives."""

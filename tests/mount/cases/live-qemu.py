@@ -74,15 +74,15 @@ def problems_of(qemu, mount, path=""):
         yield path, f"other names: {names ^ {entry['name'] for entry in entries}}"
     object_type = next(entry for entry in entries if entry["name"] == "type") and \
         qemu.qmp.call("qom-get", path=path or "/", property="type")
+    entries = [entry for entry in entries if not entry["name"].startswith("qomfs-")]
     for entry in entries:
+        if entry["type"].startswith("child<"):
+            yield from problems_of(qemu, mount, f"{path}/{entry['name']}")
+    properties = [entry for entry in entries if not entry["type"].startswith("child<")]
+    replies = qemu.qmp.ask_each("qom-get", [{"path": path or "/", "property": entry["name"]} for entry in properties])
+    for entry, reply in zip(properties, replies):
         name = entry["name"]
         file = os.path.join(folder, name)
-        if name.startswith("qomfs-"):
-            continue
-        if entry["type"].startswith("child<"):
-            yield from problems_of(qemu, mount, f"{path}/{name}")
-            continue
-        reply = qemu.qmp.ask("qom-get", path=path or "/", property=name)
         key = f"{path}/{name}"
         if object_type == "secret" and name == "data":
             yield key, secret_problem(file)
