@@ -17,7 +17,7 @@ sys.path.insert(0, os.path.join(os.path.dirname(__file__), '..', 'qmp'))
 
 from checks import finish, ok, skip  # noqa: E402
 from peer import Peer, Server  # noqa: E402
-from qemu import Qemu, programs  # noqa: E402
+from real_qemu import Qemu, programs  # noqa: E402
 from trees import Comparison, triples  # noqa: E402
 
 OLDEST = (11, 1)  # the model's own version

@@ -14,7 +14,7 @@ import re
 import sys
 
 from peer import Peer, Server
-from qemu import Qemu, programs
+from real_qemu import Qemu, programs
 
 # What is ours alone, with the reason. Paths as compare() makes them.
 OURS = {

@@ -253,9 +253,10 @@ static void test_help(void)
 
     g_assert_true(g_str_has_suffix(help, "\n"));
     for (guint i = 0; i < G_N_ELEMENTS(flags); i++) {
-        g_autofree char *name = g_strdup_printf(" --%s ", flags[i].name);
+        g_autofree char *alone = g_strdup_printf(" --%s ", flags[i].name);
+        g_autofree char *with_others = g_strdup_printf(" --%s, ", flags[i].name);
         g_autofree char *letter = g_strdup_printf(" -%c,", flags[i].letter);
-        g_assert_nonnull(strstr(help, name));
+        g_assert_true(strstr(help, alone) || strstr(help, with_others));
         g_assert_true(!flags[i].letter || strstr(help, letter));
     }
     for (guint i = 0; i < G_N_ELEMENTS(others); i++) {
