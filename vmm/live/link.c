@@ -12,11 +12,11 @@
 #include <unistd.h>
 
 #include "objmodel/error.h"
-#include "qmp/stream.h"
 #include "vmm/live/connect.h"
 #include "vmm/live/diagnosis.h"
 #include "vmm/live/private-monitor.h"
 #include "vmm/live/process.h"
+#include "vmm/live/requests.h"
 
 /* Who says nothing for so long is reported; a QEMU that can answer does so within milliseconds. */
 #define ATTEMPT_US ((gint64)1800 * 1000)
@@ -24,17 +24,6 @@
 #define SETTLE_MS 1000
 #define PAUSE_MIN_US ((gint64)100 * 1000)
 #define PAUSE_MAX_US ((gint64)2000 * 1000)
-
-typedef struct Request {
-    GList link; /* in link->requests; data is the request */
-    LiveLink *owner;
-    QmpPeerReply reply;
-    void *opaque;
-    gboolean sent; /* else it waits for UP */
-    char *command;
-    char *arguments; /* or NULL */
-    GArray *fds;     /* int; or NULL */
-} Request;
 
 struct LiveLink {
     LiveLinkEvents events;
@@ -65,9 +54,7 @@ struct LiveLink {
     char *package;
     guint64 received; /* over connections that are gone */
 
-    GQueue requests; /* Request, by their own links: sent, or waiting for UP */
-    GQueue refused;  /* Request: to be failed by the source below */
-    GSource *refuser;
+    LiveRequests requests;
     guint holds;
 };
 
@@ -87,27 +74,6 @@ static void link_set_timer(LiveLink *link, gint64 delay_us, GSourceFunc function
         g_source_set_callback(link->timer, function, link, NULL);
         g_source_attach(link->timer, g_main_context_get_thread_default());
     }
-}
-
-/* ---- requests ---- */
-
-static void request_free(Request *request)
-{
-    g_free(request->command);
-    g_free(request->arguments);
-    qmp_fds_free(request->fds);
-    g_free(request);
-}
-
-static void request_fail(Request *request, const GError *cause)
-{
-    /* Where there was only silence, it is a time that was over. */
-    gboolean silence = g_error_matches(cause, OBJMODEL_ERROR, OBJMODEL_ERROR_TIMED_OUT);
-    g_autoptr(GError) error = g_error_new(
-        OBJMODEL_ERROR, silence ? OBJMODEL_ERROR_TIMED_OUT : OBJMODEL_ERROR_UNAVAILABLE, "%s", cause->message);
-
-    request->reply((JsonSlice){NULL, 0}, error, request->opaque);
-    request_free(request);
 }
 
 /* ---- releasing ---- */
@@ -145,7 +111,7 @@ static void link_update_release(LiveLink *link)
     if (link->state != LIVE_LINK_UP) {
         return;
     }
-    if (link->own == NULL && link->release_us >= 0 && link->holds == 0 && g_queue_is_empty(&link->requests)) {
+    if (link->own == NULL && link->release_us >= 0 && link->holds == 0 && live_requests_is_empty(&link->requests)) {
         link_set_timer(link, link->release_us, link_release);
     } else {
         link_set_timer(link, 0, NULL);
@@ -159,78 +125,21 @@ static QmpPeer *link_peer(const LiveLink *link)
     return link->own != NULL ? link->own : link->given;
 }
 
-static void request_replied(JsonSlice value, const GError *error, void *opaque)
+static void link_answered(void *opaque)
 {
-    Request *request = opaque;
-    LiveLink *link = request->owner;
-    g_autoptr(GError) gone = NULL;
-
-    g_queue_unlink(&link->requests, &request->link);
-    if (error != NULL && error->domain != QMP_ERROR) {
-        gone = g_error_new(OBJMODEL_ERROR, OBJMODEL_ERROR_UNAVAILABLE, "the connection to '%s' is gone: %s",
-                           link->target, error->message);
-    }
-    request->reply(value, gone != NULL ? gone : error, request->opaque);
-    request_free(request);
-    link_update_release(link);
-}
-
-static void request_send(Request *request)
-{
-    JsonSlice arguments = {request->arguments, request->arguments != NULL ? strlen(request->arguments) : 0};
-    GArray *fds = request->fds;
-
-    request->sent = TRUE;
-    qmp_peer_send(link_peer(request->owner), request->command, arguments, fds != NULL ? (int *)(void *)fds->data : NULL,
-                  fds != NULL ? fds->len : 0, request_replied, request);
-}
-
-static gboolean link_refuse(gpointer data)
-{
-    LiveLink *link = data;
-    /* Those that come while these are told have a turn of their own. */
-    guint n = g_queue_get_length(&link->refused);
-
-    g_clear_pointer(&link->refuser, g_source_unref);
-    while (n-- > 0) {
-        Request *request = g_queue_pop_head_link(&link->refused)->data;
-        g_autoptr(GError) unknown = g_error_new_literal(OBJMODEL_ERROR, OBJMODEL_ERROR_UNAVAILABLE, "not connected");
-
-        request_fail(request, link->error != NULL ? link->error : unknown);
-    }
-    return G_SOURCE_REMOVE;
-}
-
-static void link_refuse_later(LiveLink *link, Request *request)
-{
-    g_queue_push_tail_link(&link->refused, &request->link);
-    if (link->refuser == NULL) {
-        link->refuser = g_idle_source_new();
-        g_source_set_priority(link->refuser, G_PRIORITY_DEFAULT);
-        g_source_set_callback(link->refuser, link_refuse, link, NULL);
-        g_source_attach(link->refuser, g_main_context_get_thread_default());
-    }
+    link_update_release(opaque);
 }
 
 void live_link_send_with(LiveLink *link, const char *command, JsonSlice arguments, GArray *fds, QmpPeerReply reply,
                          void *opaque)
 {
-    Request *request = g_new0(Request, 1);
-
-    request->link.data = request;
-    request->owner = link;
-    request->reply = reply;
-    request->opaque = opaque;
-    request->fds = fds;
-    request->command = g_strdup(command);
-    request->arguments = arguments.length > 0 ? g_strndup(arguments.text, arguments.length) : NULL;
     if (link->state == LIVE_LINK_AWAY) {
-        link_refuse_later(link, request);
+        live_requests_refuse(&link->requests, fds, reply, opaque, link->error);
         return;
     }
-    g_queue_push_tail_link(&link->requests, &request->link);
+    live_requests_add(&link->requests, command, arguments, fds, reply, opaque);
     if (link->state == LIVE_LINK_UP) {
-        request_send(request);
+        live_requests_send(&link->requests, link_peer(link));
         link_update_release(link);
     } else if (link->state == LIVE_LINK_RELEASED) {
         link_attempt(link);
@@ -253,17 +162,12 @@ static gboolean link_retry(gpointer data)
 /* It is AWAY now. What waited for UP fails. */
 static void link_set_away(LiveLink *link, const GError *error)
 {
-    GQueue waiting = link->requests;
-
     if (link->error != error) {
         g_clear_error(&link->error);
         link->error = g_error_copy(error);
     }
     link->state = LIVE_LINK_AWAY;
-    g_queue_init(&link->requests);
-    while (!g_queue_is_empty(&waiting)) {
-        request_fail(g_queue_pop_head_link(&waiting)->data, link->error);
-    }
+    live_requests_fail(&link->requests, link->error);
     link_set_state(link, LIVE_LINK_AWAY, FALSE);
 }
 
@@ -325,13 +229,8 @@ static void link_up(LiveLink *link)
     link->state = LIVE_LINK_UP;
     /* First of all the owner: what it learns about the process decides what it sends. */
     link_set_state(link, LIVE_LINK_UP, !is_same);
-    for (GList *i = link->requests.head, *next; i != NULL && link->state == LIVE_LINK_UP; i = next) {
-        Request *request = i->data;
-
-        next = i->next;
-        if (!request->sent) {
-            request_send(request);
-        }
+    if (link->state == LIVE_LINK_UP) {
+        live_requests_send(&link->requests, link_peer(link));
     }
     link_update_release(link);
 }
@@ -491,18 +390,10 @@ LiveLink *live_link_new(const LiveLinkOptions *options, const LiveLinkEvents *ev
     link->state = LIVE_LINK_CONNECTING;
     link->pause_us = PAUSE_MIN_US;
     link->version.package = "";
-    g_queue_init(&link->requests);
-    g_queue_init(&link->refused);
+    live_requests_init(&link->requests, link->target, link_answered, link);
     /* Its owner has to have it first. */
     link_set_timer(link, 0, link_begin);
     return link;
-}
-
-static void free_requests(GQueue *requests)
-{
-    while (!g_queue_is_empty(requests)) {
-        request_free(g_queue_pop_head_link(requests)->data);
-    }
 }
 
 void live_link_free(LiveLink *link)
@@ -511,10 +402,6 @@ void live_link_free(LiveLink *link)
         return;
     }
     link_set_timer(link, 0, NULL);
-    if (link->refuser != NULL) {
-        g_source_destroy(link->refuser);
-        g_source_unref(link->refuser);
-    }
     if (link->cancel != NULL) {
         g_cancellable_cancel(link->cancel);
         g_object_unref(link->cancel);
@@ -526,8 +413,7 @@ void live_link_free(LiveLink *link)
     qmp_peer_free(link->own);
     qmp_peer_free(link->given);
     private_monitor_free(link->making);
-    free_requests(&link->requests);
-    free_requests(&link->refused);
+    live_requests_clear(&link->requests);
     g_clear_error(&link->error);
     g_free(link->own_id);
     g_free(link->package);

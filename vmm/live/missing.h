@@ -8,7 +8,7 @@
 #include "objmodel/source.h"
 #include "vmm/live/answers.h"
 #include "vmm/live/object.h"
-#include "vmm/live/scheduler.h"
+#include "vmm/live/want.h"
 
 typedef struct LiveNeed {
     const char *path, *property; /* as SourceOps has them */
