@@ -43,6 +43,7 @@ typedef struct X86Cpu {
     uint16_t hv_version_id_major, hv_version_id_minor;
     uint8_t hv_version_id_sbranch;
     int32_t x_hv_max_vps;
+    bool migratable, host_cache_info; /* of what takes its features from the host */
 } X86Cpu;
 
 /* ---- calculated properties ---- */
@@ -58,7 +59,9 @@ static gboolean get_crash(Object *object G_GNUC_UNUSED, const Property *prop G_G
  * models never are. */
 static JsonSlice model_values(const X86Model *model)
 {
-    return x86_features_model_values(json_member(model->definition, "name"));
+    g_autofree char *name = json_string_dup(json_member(model->definition, "name"), NULL);
+
+    return x86_features_model_values(name);
 }
 
 static const X86Model *model_of(const Object *object)
@@ -110,14 +113,14 @@ static const Property cpu_props[] = {
     PROP_FIELD(X86Cpu, tsc_frequency, "tsc-frequency", .flags = PROP_INITIAL, .help = "in Hz; 0: the host's"),
     PROP_FIELD(X86Cpu, level, "level", .flags = PROP_INITIAL, .initial = G_MAXUINT32),
     PROP_FIELD(X86Cpu, xlevel, "xlevel", .flags = PROP_INITIAL, .initial = G_MAXUINT32),
-    PROP_FIELD(X86Cpu, xlevel2, "xlevel2", .flags = PROP_INITIAL),
+    PROP_FIELD(X86Cpu, xlevel2, "xlevel2", .flags = PROP_INITIAL, .initial = G_MAXUINT32),
     PROP_FIELD(X86Cpu, min_level, "min-level", .flags = PROP_INITIAL),
     PROP_FIELD(X86Cpu, min_xlevel, "min-xlevel", .flags = PROP_INITIAL),
     PROP_FIELD(X86Cpu, min_xlevel2, "min-xlevel2", .flags = PROP_INITIAL),
     PROP_FIELD(X86Cpu, level_func7, "level-func7", .flags = PROP_INITIAL, .initial = G_MAXUINT32),
     PROP_FIELD(X86Cpu, avx10_version, "avx10-version", .flags = PROP_INITIAL),
     PROP_FIELD(X86Cpu, phys_bits, "phys-bits", .flags = PROP_INITIAL, .help = "bits of a physical address"),
-    PROP_FIELD(X86Cpu, guest_phys_bits, "guest-phys-bits", .flags = PROP_INITIAL),
+    PROP_FIELD(X86Cpu, guest_phys_bits, "guest-phys-bits", .flags = PROP_INITIAL, .initial = G_MAXUINT32),
     PROP_FIELD(X86Cpu, host_phys_bits_limit, "host-phys-bits-limit", .flags = PROP_INITIAL),
     PROP_FIELD(X86Cpu, ucode_rev, "ucode-rev", .flags = PROP_INITIAL),
     PROP_FIELD(X86Cpu, lbr_fmt, "lbr-fmt", .flags = PROP_INITIAL, .initial = -64),
@@ -128,8 +131,7 @@ static const Property cpu_props[] = {
     PROP_CALC("unavailable-features", "strList", get_unavailable, .help = "the same by name"),
     PROP_ENUM(X86Cpu, hv_no_nonarch_coresharing, "hv-no-nonarch-coresharing", "OnOffAuto", on_off_auto,
               .flags = PROP_INITIAL, .initial = 2),
-    PROP_FIELD(X86Cpu, hv_vendor_id, "hv-vendor-id", .type = "str", .flags = PROP_INITIAL,
-               .initial_text = "Microsoft Hv"),
+    PROP_FIELD(X86Cpu, hv_vendor_id, "hv-vendor-id", .type = "str", .flags = PROP_INITIAL),
     PROP_FIELD(X86Cpu, hv_spinlocks, "hv-spinlocks", .flags = PROP_INITIAL, .initial = G_MAXUINT32),
     PROP_FIELD(X86Cpu, hv_version_id_build, "hv-version-id-build", .flags = PROP_INITIAL, .initial = 14393),
     PROP_FIELD(X86Cpu, hv_version_id_major, "hv-version-id-major", .flags = PROP_INITIAL, .initial = 10),
@@ -138,6 +140,13 @@ static const Property cpu_props[] = {
     PROP_FIELD(X86Cpu, hv_version_id_sbranch, "hv-version-id-sbranch", .flags = PROP_INITIAL),
     PROP_FIELD(X86Cpu, hv_version_id_snumber, "hv-version-id-snumber", .flags = PROP_INITIAL),
     PROP_FIELD(X86Cpu, x_hv_max_vps, "x-hv-max-vps", .flags = PROP_INITIAL, .initial = -1),
+    {0},
+};
+
+/* What "max" and "host" have more. */
+static const Property host_props[] = {
+    PROP_FIELD(X86Cpu, migratable, "migratable", .flags = PROP_INITIAL, .initial = TRUE),
+    PROP_FIELD(X86Cpu, host_cache_info, "host-cache-info", .flags = PROP_INITIAL),
     {0},
 };
 
@@ -155,13 +164,23 @@ static void set_values(const Class *class, Object *initial, JsonSlice values)
     while (values.length && json_walk_member(&walk, &key, &value)) {
         g_autofree char *name = json_string_dup(key, NULL);
         g_autoptr(GError) error = NULL;
-        if (!class_init_value(class, initial, name, value, &error))
+        if (!json_string_is(key, "like") && !class_init_value(class, initial, name, value, &error))
             g_error("vmm/data/cpu-models.json: %s", error->message);
     }
 }
 
-/* What the definition calls unavailable the guest does not see. */
-static void take_unavailable(const X86Model *model, X86Cpu *cpu)
+/* What the model says, after what the one that it is like says. */
+static void set_model_values(const Class *class, Object *initial, JsonSlice values)
+{
+    g_autofree char *like = values.length ? json_string_dup(json_member(values, "like"), NULL) : NULL;
+
+    if (like)
+        set_model_values(class, initial, x86_features_model_values(like));
+    set_values(class, initial, values);
+}
+
+/* What the definition calls unavailable, which the guest will not see. */
+static void note_unavailable(const X86Model *model, X86Cpu *cpu)
 {
     JsonWalk walk = json_walk(json_member(model->definition, "unavailable-features"));
     JsonSlice element;
@@ -169,65 +188,26 @@ static void take_unavailable(const X86Model *model, X86Cpu *cpu)
     while (json_walk_element(&walk, &element)) {
         g_autofree char *name = json_string_dup(element, NULL);
         int bit = x86_features_bit(model->types->features, name);
-        uint32_t mask;
-        if (bit < 0)
-            continue; /* "kvm" */
-        mask = (uint32_t)1 << (bit % 32);
-        cpu->words[bit / 32] &= ~mask;
-        cpu->filtered[bit / 32] |= mask;
+        if (bit >= 0) /* not "kvm" */
+            cpu->filtered[bit / 32] |= (uint32_t)1 << (bit % 32);
     }
-}
-
-static uint32_t word_of(const X86Model *model, const uint32_t *words, const char *feature)
-{
-    return words[x86_features_bit(model->types->features, feature) / 32];
-}
-
-static gboolean has_feature(const X86Model *model, const X86Cpu *cpu, const char *feature)
-{
-    return word_of(model, cpu->words, feature) >> (x86_features_bit(model->types->features, feature) % 32) & 1;
-}
-
-/* The last sub-leaf of leaf 7 that the model says anything in, whatever the accelerator lacks of it. */
-static uint32_t last_subleaf(const X86Model *model, const X86Cpu *cpu)
-{
-    static const struct {
-        const char *feature; /* any one of its word */
-        uint32_t subleaf;
-    } leaves[] = {{"mcdt-no", 2}, {"avx-vnni", 1}, {"avx-vnni-int8", 1}};
-
-    for (guint i = 0; i < G_N_ELEMENTS(leaves); i++)
-        if (word_of(model, cpu->words, leaves[i].feature) | word_of(model, cpu->filtered, leaves[i].feature))
-            return leaves[i].subleaf;
-    return 0;
-}
-
-static guint address_bits(const X86Model *model, const X86Cpu *cpu)
-{
-    if (has_feature(model, cpu, "lm"))
-        return 40;
-    return has_feature(model, cpu, "pse36") || has_feature(model, cpu, "pae") ? 36 : 32;
 }
 
 static void model_class_init(const Class *class, Object *initial)
 {
     const X86Model *model = class_type(class)->data;
-    X86Cpu *cpu = (X86Cpu *)initial;
 
     set_values(class, initial, x86_features_common_values());
-    set_values(class, initial, model_values(model));
-    take_unavailable(model, cpu);
-    x86_features_complete(model->types->features, cpu->words);
-    /* The guest sees the lowest level at which all features can be told. */
-    cpu->level = cpu->min_level;
-    cpu->xlevel = cpu->min_xlevel;
-    cpu->xlevel2 = cpu->min_xlevel2;
-    cpu->level_func7 = last_subleaf(model, cpu);
-    cpu->phys_bits = address_bits(model, cpu);
-    if (strcmp(cpu->vendor, "AuthenticAMD") == 0) /* tells the oldest features in a second place as well */
-        cpu->words[x86_features_bit(model->types->features, "syscall") / 32] |=
-            word_of(model, cpu->words, "fpu") & 0x0183f3ff;
-    cpu->ucode_rev = strcmp(cpu->vendor, "AuthenticAMD") == 0 ? 0x01000065 : G_GUINT64_CONSTANT(0x100000000);
+    set_values(class, initial, x86_features_further_values());
+    set_model_values(class, initial, model_values(model));
+    note_unavailable(model, (X86Cpu *)initial);
+}
+
+/* "max" has what the accelerator has, "host" what the host has. */
+static gboolean is_of_host(const X86Model *model)
+{
+    return json_string_is(json_member(model->definition, "name"), "max") ||
+           json_string_is(json_member(model->definition, "name"), "host");
 }
 
 static void add_model(X86CpuTypes *self, Types *types, JsonSlice definition)
@@ -243,6 +223,8 @@ static void add_model(X86CpuTypes *self, Types *types, JsonSlice definition)
         .class_init = model_class_init,
         .data = model,
     };
+    if (is_of_host(model))
+        model->type.props = host_props;
     g_ptr_array_add(self->models, model);
     types_add(types, &model->type);
 }
@@ -291,21 +273,108 @@ void x86_cpu_types_free(X86CpuTypes *self)
     g_free(self);
 }
 
-Class *x86_cpu_class(const Types *types, const char *model, GError **error)
+Class *x86_cpu_model_class(const Types *types, const char *model)
 {
     g_autofree char *type_name = g_strdup_printf("%s-x86_64-cpu", model);
-    Class *class = types_find(types, type_name);
-    const X86Model *found = class ? class_type(class)->data : NULL;
 
-    if (!found) {
+    return types_find(types, type_name);
+}
+
+Class *x86_cpu_class(const Types *types, const char *model, GError **error)
+{
+    Class *class = x86_cpu_model_class(types, model);
+
+    if (!class) {
         g_set_error(error, OBJMODEL_ERROR, OBJMODEL_ERROR_FAILED, "there is no CPU model '%s'", model);
         return NULL;
     }
-    if (!model_values(found).length) {
+    if (strcmp(model, "host") == 0) {
         g_set_error(error, OBJMODEL_ERROR, OBJMODEL_ERROR_FAILED, "CPU model '%s' requires KVM or HVF", model);
         return NULL;
     }
     return class;
+}
+
+/* ---- what follows from what is set ---- */
+
+gboolean x86_cpu_is_static(const char *property)
+{
+    return json_member(x86_features_common_values(), property).length > 0;
+}
+
+static gboolean has(const X86Cpu *cpu, const char *feature)
+{
+    return x86_features_has(model_of(&cpu->base.base)->types->features, cpu->words, feature);
+}
+
+static void give(X86Cpu *cpu, const char *feature)
+{
+    int bit = x86_features_bit(model_of(&cpu->base.base)->types->features, feature);
+
+    cpu->words[bit / 32] |= (uint32_t)1 << (bit % 32);
+}
+
+static gboolean is_of_vendor(const X86Cpu *cpu, const char *vendor)
+{
+    return cpu->vendor && strcmp(cpu->vendor, vendor) == 0;
+}
+
+/* Who did not set a level gets the lowest at which all can be told. */
+static void take_level(uint32_t *level, uint32_t *min_level, uint32_t raised)
+{
+    *min_level = raised;
+    if (*level == G_MAXUINT32)
+        *level = raised;
+}
+
+void x86_cpu_expand(Object *object)
+{
+    X86Cpu *cpu = (X86Cpu *)object;
+    const X86Features *features = model_of(object)->types->features;
+    X86Levels levels = {.level = cpu->min_level, .xlevel = cpu->min_xlevel, .xlevel2 = cpu->min_xlevel2};
+
+    x86_features_settle(features, cpu->words);
+    x86_features_raise(features, cpu->words, &levels);
+    /* The topology of dies and modules, in a leaf that AMD does not have. */
+    if (has(cpu, "x-force-cpuid-0x1f") && (is_of_vendor(cpu, "GenuineIntel") || is_of_vendor(cpu, "CentaurHauls")))
+        levels.level = MAX(levels.level, 0x1f);
+    take_level(&cpu->level, &cpu->min_level, levels.level);
+    take_level(&cpu->xlevel, &cpu->min_xlevel, levels.xlevel);
+    take_level(&cpu->xlevel2, &cpu->min_xlevel2, levels.xlevel2);
+    if (cpu->level_func7 == G_MAXUINT32)
+        cpu->level_func7 = levels.func7;
+}
+
+/* What a CPU takes when it begins to work, where nobody said it. */
+static void fill_in(X86Cpu *cpu)
+{
+    if (!cpu->phys_bits)
+        cpu->phys_bits = has(cpu, "lm") ? 40 : has(cpu, "pae") || has(cpu, "pse36") ? 36 : 32;
+    if (cpu->guest_phys_bits == G_MAXUINT32)
+        cpu->guest_phys_bits = 0;
+    if (!cpu->ucode_rev)
+        cpu->ucode_rev = is_of_vendor(cpu, "AuthenticAMD") ? 0x01000065 : G_GUINT64_CONSTANT(0x100000000);
+    if (!cpu->hv_vendor_id || !*cpu->hv_vendor_id) {
+        g_free(cpu->hv_vendor_id);
+        cpu->hv_vendor_id = g_strdup("Microsoft Hv");
+    }
+    if (is_of_host(model_of(&cpu->base.base)) && !cpu->family) {
+        cpu->family = cpu->model = 6;
+        cpu->stepping = 3;
+    }
+}
+
+static void begin(X86Cpu *cpu)
+{
+    const X86Features *features = model_of(&cpu->base.base)->types->features;
+
+    x86_cpu_expand(&cpu->base.base);
+    for (guint i = 0; i < X86_MAX_WORDS; i++) {
+        cpu->filtered[i] &= cpu->words[i];
+        cpu->words[i] &= ~cpu->filtered[i];
+    }
+    x86_features_complete(features, cpu->words, is_of_vendor(cpu, "AuthenticAMD"));
+    fill_in(cpu);
 }
 
 /* ---- CPUs ---- */
@@ -315,14 +384,17 @@ static void make_memory(Vm *vm, Object *cpu, gboolean first)
 {
     Object *system = vm_part(vm, "system");
     Object *root = memory_region_new(cpu, "memory[*]", NULL, 0, G_MAXUINT64, 0);
-    Object *apic = object_new_child(cpu, "lapic", vm_class(vm, "apic"));
+    Object *apic;
     g_autofree char *id = g_strdup_printf("%u", ((X86Cpu *)cpu)->apic_id);
     g_autoptr(GError) error = NULL;
 
     memory_region_new(cpu, "memory[*]", root, 0, G_MAXUINT64, 0);
     memory_region_new(cpu, "smram[*]", root, 0, G_GUINT64_CONSTANT(1) << 32, 1);
     object_set_link(cpu, &((X86Cpu *)cpu)->memory, system);
+    if (!has((X86Cpu *)cpu, "apic"))
+        return;
 
+    apic = object_new_child(cpu, "lapic", vm_class(vm, "apic"));
     object_assign(apic, "id", id);
     if (!object_complete(apic, &error))
         g_error("%s", error->message);
@@ -365,8 +437,6 @@ void x86_cpus_make(Vm *vm)
 {
     const VmCpus *cpus = &vm_config(vm)->cpus;
     Class *class = x86_cpu_class(vm_types(vm), cpus->model, NULL);
-    const X86Features *features = ((const X86Model *)class_type(class)->data)->types->features;
-    int ht = x86_features_bit(features, "ht"), legacy = x86_features_bit(features, "cmp-legacy");
 
     for (guint i = 0; i < cpus->count; i++) {
         Object *object = object_new_child(vm_unattached(vm), "device[*]", class);
@@ -375,10 +445,11 @@ void x86_cpus_make(Vm *vm)
 
         place(cpu, cpus, i);
         if (cpus->cores * cpus->threads > 1) {
-            cpu->words[ht / 32] |= (uint32_t)1 << (ht % 32);
-            if (strcmp(cpu->vendor, "AuthenticAMD") == 0)
-                cpu->words[legacy / 32] |= (uint32_t)1 << (legacy % 32);
+            give(cpu, "ht");
+            if (is_of_vendor(cpu, "AuthenticAMD"))
+                give(cpu, "cmp-legacy");
         }
+        begin(cpu);
         make_memory(vm, object, i == 0);
         if (!object_complete(object, &error))
             g_error("%s", error->message);

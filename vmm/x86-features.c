@@ -10,6 +10,7 @@
 typedef struct Word {
     guint64 eax, ecx;
     gboolean has_ecx;
+    gboolean raises;     /* any of its bits: CPUID has its leaf */
     char *json_register; /* with its quotes */
 } Word;
 
@@ -19,12 +20,27 @@ typedef struct Feature {
     gboolean initial;
 } Feature;
 
+/* Where a feature is missing, those of these words are as well. */
+typedef struct Need {
+    guint bit;
+    uint32_t words[X86_MAX_WORDS];
+} Need;
+
+/* With this feature, CPUID has that leaf. */
+typedef struct Level {
+    guint bit;
+    guint32 leaf;
+} Level;
+
 struct X86Features {
     GArray *words;    /* Word */
     GArray *features; /* Feature, in the order of the file */
     GHashTable *bits; /* name -> bit + 1 */
     GStringChunk *strings;
-    guint n_bits; /* taken, words and what stands behind them */
+    GArray *needs;                    /* Need */
+    GArray *levels;                   /* Level */
+    uint32_t kvm_only[X86_MAX_WORDS]; /* features that are there with KVM alone */
+    guint n_bits;                     /* taken, words and what stands behind them */
 };
 
 static const char *keep(X86Features *self, JsonSlice string)
@@ -40,7 +56,7 @@ static void add_feature(X86Features *self, JsonSlice name, guint bit, gboolean i
     g_hash_table_insert(self->bits, (gpointer)feature.name, GUINT_TO_POINTER(bit + 1));
 }
 
-/* {"eax": LEAF, "ecx": SUBLEAF, "register": "ECX", "bits": {"0": NAME, "1": [NAME, ...]}} */
+/* {"eax": LEAF, "ecx": SUBLEAF, "raises": true, "register": "ECX", "bits": {"0": NAME, "1": [NAME, ...]}} */
 static void add_word(X86Features *self, JsonSlice json)
 {
     JsonSlice reg = json_member(json, "register");
@@ -51,6 +67,7 @@ static void add_word(X86Features *self, JsonSlice json)
 
     json_to_uint64(json_member(json, "eax"), &word.eax);
     word.has_ecx = json_member(json, "ecx").length && json_to_uint64(json_member(json, "ecx"), &word.ecx);
+    word.raises = json_member(json, "raises").length > 0;
     g_array_append_val(self->words, word);
     while (json_walk_member(&walk, &key, &names)) {
         g_autofree char *number = json_string_dup(key, NULL);
@@ -69,6 +86,48 @@ static void word_clear(gpointer data)
     g_free(((Word *)data)->json_register);
 }
 
+/* The bit of a name that must be there. */
+static guint known_bit(X86Features *self, JsonSlice name)
+{
+    int bit = x86_features_bit(self, keep(self, name));
+
+    if (bit < 0)
+        g_error("vmm/data/%s: there is no %.*s", data_name(DATA_CPU_FEATURES), (int)name.length, name.text);
+    return (guint)bit;
+}
+
+/* [NAME, ...] */
+static void set_bits(X86Features *self, JsonSlice names, uint32_t *words)
+{
+    JsonWalk walk = json_walk(names);
+    JsonSlice name;
+
+    while (json_walk_element(&walk, &name)) {
+        guint bit = known_bit(self, name);
+        words[bit / 32] |= (uint32_t)1 << (bit % 32);
+    }
+}
+
+static void read_rules(X86Features *self, JsonSlice json)
+{
+    JsonWalk needs = json_walk(json_member(json, "needs")), levels = json_walk(json_member(json, "levels"));
+    JsonSlice key, value;
+
+    set_bits(self, json_member(json, "kvm-only"), self->kvm_only);
+    while (json_walk_member(&needs, &key, &value)) {
+        Need need = {.bit = known_bit(self, key)};
+        set_bits(self, value, need.words);
+        g_array_append_val(self->needs, need);
+    }
+    while (json_walk_member(&levels, &key, &value)) {
+        Level level = {.bit = known_bit(self, key)};
+        guint64 leaf = 0;
+        json_to_uint64(value, &leaf);
+        level.leaf = (guint32)leaf;
+        g_array_append_val(self->levels, level);
+    }
+}
+
 X86Features *x86_features_new(void)
 {
     X86Features *self = g_new0(X86Features, 1);
@@ -81,6 +140,8 @@ X86Features *x86_features_new(void)
     self->words = g_array_new(FALSE, FALSE, sizeof(Word));
     g_array_set_clear_func(self->words, word_clear);
     self->features = g_array_new(FALSE, FALSE, sizeof(Feature));
+    self->needs = g_array_new(FALSE, FALSE, sizeof(Need));
+    self->levels = g_array_new(FALSE, FALSE, sizeof(Level));
     self->bits = g_hash_table_new(g_str_hash, g_str_equal);
     self->strings = g_string_chunk_new(4096);
 
@@ -93,13 +154,11 @@ X86Features *x86_features_new(void)
         add_feature(self, key, self->n_bits++, initial);
     }
     while (json_walk_member(&aliases, &key, &value)) {
-        int bit = x86_features_bit(self, keep(self, value));
-        if (bit < 0)
-            g_error("vmm/data/%s: there is no %.*s", data_name(DATA_CPU_FEATURES), (int)value.length, value.text);
-        add_feature(self, key, (guint)bit, FALSE);
+        add_feature(self, key, known_bit(self, value), FALSE);
     }
     if (self->n_bits > X86_MAX_WORDS * 32)
         g_error("vmm/data/%s: more features than X86_MAX_WORDS can hold", data_name(DATA_CPU_FEATURES));
+    read_rules(self, json);
     return self;
 }
 
@@ -109,6 +168,8 @@ void x86_features_free(X86Features *self)
         return;
     g_array_unref(self->words);
     g_array_unref(self->features);
+    g_array_unref(self->needs);
+    g_array_unref(self->levels);
     g_hash_table_unref(self->bits);
     g_string_chunk_free(self->strings);
     g_free(self);
@@ -155,13 +216,75 @@ void x86_features_append_words(const X86Features *self, const uint32_t *words, G
     g_string_append_c(out, ']');
 }
 
-static gboolean has(const X86Features *self, const uint32_t *words, const char *name)
+static gboolean has_bit(const uint32_t *words, guint bit)
 {
-    int bit = x86_features_bit(self, name);
-    return bit >= 0 && (words[bit / 32] >> (bit % 32) & 1);
+    return words[bit / 32] >> (bit % 32) & 1;
 }
 
-void x86_features_complete(const X86Features *self, uint32_t *words)
+gboolean x86_features_has(const X86Features *self, const uint32_t *words, const char *name)
+{
+    int bit = x86_features_bit(self, name);
+    return bit >= 0 && has_bit(words, (guint)bit);
+}
+
+static void take_away(uint32_t *words, const uint32_t *which)
+{
+    for (guint i = 0; i < X86_MAX_WORDS; i++)
+        words[i] &= ~which[i];
+}
+
+void x86_features_settle(const X86Features *self, uint32_t *words)
+{
+    int apx = x86_features_bit(self, "apxf");
+
+    take_away(words, self->kvm_only);
+    /* Both want the same place in the saved state. */
+    if (apx >= 0 && x86_features_has(self, words, "mpx"))
+        words[apx / 32] &= ~((uint32_t)1 << (apx % 32));
+    /* Each names all that goes with it, however indirectly: once through is enough. */
+    for (guint i = 0; i < self->needs->len; i++) {
+        const Need *need = &g_array_index(self->needs, Need, i);
+        if (!has_bit(words, need->bit))
+            take_away(words, need->words);
+    }
+}
+
+static void raise_to(X86Levels *levels, guint32 leaf)
+{
+    guint32 *level = leaf >= 0xc0000000 ? &levels->xlevel2 : leaf >= 0x80000000 ? &levels->xlevel : &levels->level;
+    *level = MAX(*level, leaf);
+}
+
+void x86_features_raise(const X86Features *self, const uint32_t *words, X86Levels *levels)
+{
+    for (guint i = 0; i < self->words->len; i++) {
+        const Word *word = &g_array_index(self->words, Word, i);
+        if (!word->raises || !words[i])
+            continue;
+        raise_to(levels, (guint32)word->eax);
+        if (word->eax == 7)
+            levels->func7 = MAX(levels->func7, (guint32)word->ecx);
+    }
+    for (guint i = 0; i < self->levels->len; i++) {
+        const Level *level = &g_array_index(self->levels, Level, i);
+        if (has_bit(words, level->bit))
+            raise_to(levels, level->leaf);
+    }
+}
+
+/* The word of that leaf (its sub-leaf 0) and register; it must be there. */
+static guint find_word(const X86Features *self, guint64 leaf, const char *json_register)
+{
+    for (guint i = 0; i < self->words->len; i++) {
+        const Word *word = &g_array_index(self->words, Word, i);
+        if (word->eax == leaf && word->ecx == 0 && strcmp(word->json_register, json_register) == 0)
+            return i;
+    }
+    g_error("vmm/data/%s: there is no %s of leaf %#" G_GINT64_MODIFIER "x", data_name(DATA_CPU_FEATURES), json_register,
+            leaf);
+}
+
+void x86_features_complete(const X86Features *self, uint32_t *words, gboolean is_amd)
 {
     /* Leaf 13, sub-leaf 0: one bit for each part of the state (Intel SDM, volume 1, 13.1). */
     static const struct {
@@ -175,15 +298,14 @@ void x86_features_complete(const X86Features *self, uint32_t *words)
         {"pku", 0x200},    /* PKRU */
         {"amx-tile", 0x60000},
     };
+    /* What AMD's leaf 0x80000001 repeats of leaf 1 (AMD APM, volume 3, E.4.2). */
+    static const uint32_t repeated = 0x0183f3ff;
 
-    if (!has(self, words, "xsave"))
-        return;
-    for (guint i = 0; i < self->words->len; i++) {
-        const Word *word = &g_array_index(self->words, Word, i);
-        if (word->eax != 13 || word->ecx != 0 || strcmp(word->json_register, "\"EAX\"") != 0)
-            continue;
-        for (guint k = 0; k < G_N_ELEMENTS(saved); k++)
-            words[i] |= has(self, words, saved[k].feature) ? saved[k].parts : 0;
+    if (is_amd)
+        words[find_word(self, 0x80000001, "\"EDX\"")] |= words[find_word(self, 1, "\"EDX\"")] & repeated;
+    for (guint i = 0; i < G_N_ELEMENTS(saved) && x86_features_has(self, words, "xsave"); i++) {
+        if (x86_features_has(self, words, saved[i].feature))
+            words[find_word(self, 13, "\"EAX\"")] |= saved[i].parts;
     }
 }
 
@@ -192,10 +314,14 @@ JsonSlice x86_features_common_values(void)
     return json_member(data_json(DATA_CPU_MODELS), "common");
 }
 
-JsonSlice x86_features_model_values(JsonSlice model_name)
+JsonSlice x86_features_further_values(void)
 {
-    g_autofree char *name = json_string_dup(model_name, NULL);
-    return json_member(json_member(data_json(DATA_CPU_MODELS), "models"), name);
+    return json_member(data_json(DATA_CPU_MODELS), "further");
+}
+
+JsonSlice x86_features_model_values(const char *model)
+{
+    return json_member(json_member(data_json(DATA_CPU_MODELS), "models"), model);
 }
 
 JsonSlice x86_features_definitions(void)
