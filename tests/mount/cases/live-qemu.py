@@ -95,8 +95,9 @@ def problems_of(qemu, mount, path=""):
 
 
 def combinations():
-    machines = MACHINES if KIND == "plain" else ["rich"]  # the default one has nothing that the rich one lacks
-    return [f"{version}, {machine} machine" for version in VERSIONS for machine in machines]
+    """The rich machine of each, and the default one of the newest, which has nothing that a sanitizer has not seen then."""
+    rich = [f"{version}, rich machine" for version in VERSIONS]
+    return rich + ([f"{VERSIONS[-1]}, default machine"] if VERSIONS and KIND == "plain" else [])
 
 
 def started(combination):
