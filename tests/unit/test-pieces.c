@@ -71,7 +71,6 @@ static void test_parts(void)
 /* What is long is not copied, and what is short does not become a piece of its own. */
 static void test_borrowed(void)
 {
-    g_autoptr(GString) expected = g_string_new(NULL);
     g_autofree char *lender = lender_new();
     struct iovec parts[8];
     Pieces pieces;
