@@ -207,6 +207,13 @@ static gboolean out_of_kind(const Property *prop, const NumberKind *kind, GError
     return FALSE;
 }
 
+/* What QEMU says where a number without sign is wanted, of whatever size. */
+static gboolean no_unsigned(const Property *prop, GError **error)
+{
+    g_set_error(error, OBJMODEL_ERROR, OBJMODEL_ERROR_BAD_VALUE, "Parameter '%s' expects uint64", prop->name);
+    return FALSE;
+}
+
 static gboolean number_parse(const Property *prop, const NumberKind *kind, JsonSlice value, guint64 *ret,
                              GError **error)
 {
@@ -226,7 +233,7 @@ static gboolean number_parse(const Property *prop, const NumberKind *kind, JsonS
         return TRUE;
     }
     if (!json_to_uint64(value, &big))
-        return property_wrong_kind(prop, JSON_NUMBER, error);
+        return kind->min < 0 ? property_wrong_kind(prop, JSON_NUMBER, error) : no_unsigned(prop, error);
     if (big > kind->max || prop->max != 0)
         return out_of_kind(prop, kind, error);
     *ret = big;

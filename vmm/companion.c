@@ -150,6 +150,7 @@ static QmpRegistry *companion_registry(Companion *companion, Share *share)
     }
     if (is_model) {
         qmp_registry_add(registry, qmp_types_commands, context);
+        qmp_registry_add(registry, qmp_cpu_commands, context);
         query_commands_add_vm(companion->queries, registry);
         qmp_registry_add_events(registry, qmp_vm_events);
         qmp_registry_add_events(registry, qmp_block_events);

@@ -30,6 +30,7 @@ static inline Snapshot *qmp_context_snapshot(QmpCall *call)
 /* The tables; those of queries are in query.h. Those that change something fail where there is no VM. */
 extern const QmpCommand qmp_qom_commands[];    /* need the object tree */
 extern const QmpCommand qmp_types_commands[];  /* need a VM */
+extern const QmpCommand qmp_cpu_commands[];    /* the same */
 extern const QmpCommand qmp_change_commands[]; /* change something */
 extern const QmpCommand qmp_block_commands[];  /* the same, of block nodes */
 extern const QmpCommand qmp_hosts_commands[];  /* the same, of what devices use of the host; and the balloon */

@@ -31,7 +31,8 @@ typedef struct X86Cpu {
     uint32_t filtered[X86_MAX_WORDS]; /* what the model has and the accelerator lacks */
     int32_t socket_id, die_id, module_id, core_id, thread_id, node_id;
     uint32_t apic_id;
-    int64_t family, model, stepping, tsc_frequency;
+    uint64_t family, model, stepping;
+    int64_t tsc_frequency;
     uint32_t level, xlevel, xlevel2, min_level, min_xlevel, min_xlevel2, level_func7;
     char *vendor, *model_id;
     uint32_t phys_bits, guest_phys_bits;
@@ -90,6 +91,44 @@ static gboolean get_unavailable(Object *object, const Property *prop G_GNUC_UNUS
     return TRUE;
 }
 
+/* ---- checks, worded as QEMU's; what is no number at all is left to whoever takes the value ---- */
+
+static gboolean check_at_most(Object *object G_GNUC_UNUSED, const Property *prop, JsonSlice value, GError **error)
+{
+    gint64 number;
+    guint64 big;
+
+    if (json_to_int64(value, &number) ? number >= 0 && number <= prop->max : !json_to_uint64(value, &big))
+        return TRUE;
+    g_set_error(error, OBJMODEL_ERROR, OBJMODEL_ERROR_BAD_VALUE, "parameter '%s' can be at most %" G_GINT64_FORMAT,
+                prop->name, prop->max);
+    return FALSE;
+}
+
+static gboolean check_vendor(Object *object G_GNUC_UNUSED, const Property *prop, JsonSlice value, GError **error)
+{
+    g_autofree char *text = json_string_dup(value, NULL);
+
+    if (!text || strlen(text) == 12) /* what CPUID has registers for */
+        return TRUE;
+    g_set_error(error, OBJMODEL_ERROR, OBJMODEL_ERROR_BAD_VALUE,
+                "value of property '%s' must consist of exactly 12 characters", prop->name);
+    return FALSE;
+}
+
+static gboolean check_lbr(Object *object G_GNUC_UNUSED, const Property *prop G_GNUC_UNUSED, JsonSlice value,
+                          GError **error)
+{
+    gint64 number;
+    guint64 big;
+
+    if (json_to_int64(value, &number) ? number >= 0 && number <= 0x3f : !json_to_uint64(value, &big))
+        return TRUE;
+    g_set_error(error, OBJMODEL_ERROR, OBJMODEL_ERROR_BAD_VALUE,
+                "Property value for 'lbr-fmt' has bits outside mask '0x3f'");
+    return FALSE;
+}
+
 /* ---- the rows ---- */
 
 static const char *const on_off_auto[] = {"auto", "on", "off", NULL};
@@ -105,12 +144,13 @@ static const Property cpu_props[] = {
                .help = "its place in its core; not a thread of the host"),
     PROP_FIELD(X86Cpu, node_id, "node-id", .flags = PROP_INITIAL, .initial = -1, .help = "its NUMA node"),
     PROP_FIELD(X86Cpu, apic_id, "apic-id", .flags = PROP_INITIAL, .initial = G_MAXUINT32),
-    PROP_FIELD(X86Cpu, family, "family", .flags = PROP_INITIAL),
-    PROP_FIELD(X86Cpu, model, "model", .flags = PROP_INITIAL),
-    PROP_FIELD(X86Cpu, stepping, "stepping", .flags = PROP_INITIAL),
-    PROP_FIELD(X86Cpu, vendor, "vendor", .flags = PROP_INITIAL),
+    PROP_FIELD(X86Cpu, family, "family", .type = "int", .flags = PROP_INITIAL, .set = check_at_most, .max = 0xff + 0xf),
+    PROP_FIELD(X86Cpu, model, "model", .type = "int", .flags = PROP_INITIAL, .set = check_at_most, .max = 0xff),
+    PROP_FIELD(X86Cpu, stepping, "stepping", .type = "int", .flags = PROP_INITIAL, .set = check_at_most, .max = 0xf),
+    PROP_FIELD(X86Cpu, vendor, "vendor", .flags = PROP_INITIAL, .set = check_vendor),
     PROP_FIELD(X86Cpu, model_id, "model-id", .flags = PROP_INITIAL),
-    PROP_FIELD(X86Cpu, tsc_frequency, "tsc-frequency", .flags = PROP_INITIAL, .help = "in Hz; 0: the host's"),
+    PROP_FIELD(X86Cpu, tsc_frequency, "tsc-frequency", .flags = PROP_INITIAL, .set = check_at_most, .max = G_MAXINT64,
+               .help = "in Hz; 0: the host's"),
     PROP_FIELD(X86Cpu, level, "level", .flags = PROP_INITIAL, .initial = G_MAXUINT32),
     PROP_FIELD(X86Cpu, xlevel, "xlevel", .flags = PROP_INITIAL, .initial = G_MAXUINT32),
     PROP_FIELD(X86Cpu, xlevel2, "xlevel2", .flags = PROP_INITIAL, .initial = G_MAXUINT32),
@@ -123,8 +163,8 @@ static const Property cpu_props[] = {
     PROP_FIELD(X86Cpu, guest_phys_bits, "guest-phys-bits", .flags = PROP_INITIAL, .initial = G_MAXUINT32),
     PROP_FIELD(X86Cpu, host_phys_bits_limit, "host-phys-bits-limit", .flags = PROP_INITIAL),
     PROP_FIELD(X86Cpu, ucode_rev, "ucode-rev", .flags = PROP_INITIAL),
-    PROP_FIELD(X86Cpu, lbr_fmt, "lbr-fmt", .flags = PROP_INITIAL, .initial = -64),
-    PROP_FIELD(X86Cpu, lbr_fmt, "lbr_fmt", .flags = PROP_INITIAL, .initial = -64),
+    PROP_FIELD(X86Cpu, lbr_fmt, "lbr-fmt", .flags = PROP_INITIAL, .set = check_lbr, .initial = -64),
+    PROP_FIELD(X86Cpu, lbr_fmt, "lbr_fmt", .flags = PROP_INITIAL, .set = check_lbr, .initial = -64),
     PROP_CALC("feature-words", "X86CPUFeatureWordInfo", get_feature_words, .help = "the features as CPUID has them"),
     PROP_CALC("filtered-features", "X86CPUFeatureWordInfo", get_filtered_features,
               .help = "features of the model that the accelerator lacks"),

@@ -227,6 +227,11 @@ gboolean x86_features_has(const X86Features *self, const uint32_t *words, const 
     return bit >= 0 && has_bit(words, (guint)bit);
 }
 
+static void clear_bit(uint32_t *words, int bit)
+{
+    words[bit / 32] &= ~((uint32_t)1 << (bit % 32));
+}
+
 static void take_away(uint32_t *words, const uint32_t *which)
 {
     for (guint i = 0; i < X86_MAX_WORDS; i++)
@@ -235,17 +240,21 @@ static void take_away(uint32_t *words, const uint32_t *which)
 
 void x86_features_settle(const X86Features *self, uint32_t *words)
 {
-    int apx = x86_features_bit(self, "apxf");
+    int apx = x86_features_bit(self, "apxf"), mpx = x86_features_bit(self, "mpx");
 
     take_away(words, self->kvm_only);
-    /* Both want the same place in the saved state. */
-    if (apx >= 0 && x86_features_has(self, words, "mpx"))
-        words[apx / 32] &= ~((uint32_t)1 << (apx % 32));
+    if (!x86_features_has(self, words, "pmu") && !x86_features_has(self, words, "x-pdcm-on-even-without-pmu"))
+        clear_bit(words, x86_features_bit(self, "pdcm"));
     /* Each names all that goes with it, however indirectly: once through is enough. */
     for (guint i = 0; i < self->needs->len; i++) {
         const Need *need = &g_array_index(self->needs, Need, i);
         if (!has_bit(words, need->bit))
             take_away(words, need->words);
+    }
+    /* Both want the same place in the saved state: then neither has it. */
+    if (has_bit(words, (guint)apx) && has_bit(words, (guint)mpx)) {
+        clear_bit(words, apx);
+        clear_bit(words, mpx);
     }
 }
 

@@ -16,7 +16,7 @@ from collections import Counter
 
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), '..', 'qmp'))
 
-from qemu import Qemu  # noqa: E402
+from real_qemu import Qemu  # noqa: E402
 
 ROOT = os.path.join(os.path.dirname(__file__), '..', '..')
 DATA = os.path.join(ROOT, 'vmm', 'data')
@@ -82,11 +82,18 @@ class Recorder:
         levels['avx10'] = self.full('base', **{'avx10': True, 'avx10-128': True})['min-level']
         return raising, levels
 
-    def raw(self, model, needed):
-        """A model's own values, with what does not show for want of something else."""
-        values = self.full(model)
-        shown = self.full(model, **{name: True for name in needed if name not in (APX, MPX) or values[name]})
-        values.update({name: value for name, value in shown.items() if name not in needed and isinstance(value, bool)})
+    def raw(self, model, needs):
+        """A model's own values, with what does not show for want of something else: what others need is switched on,
+        once its own value was seen."""
+        values, forced, left = self.full(model), {}, set(needs) - {MPX, APX}
+        while left:
+            ready = {name for name in left if not any(name in needs[other] for other in left if other != name)} or left
+            shown = self.full(model, **forced)
+            values.update({name: shown[name] for name in ready})
+            forced.update({name: True for name in ready})
+            left -= ready
+        shown = self.full(model, **forced)
+        values.update({name: value for name, value in shown.items() if name not in needs and isinstance(value, bool)})
         bare = self.full(model, **{name: False for name in self.names})
         return {name: bare[name] if name in LEVELS else value for name, value in values.items()}
 

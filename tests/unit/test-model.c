@@ -503,7 +503,7 @@ static void test_plug(void)
     check_job(&model, run_device_add, "{\"id\":\"n\"}", "Parameter 'driver' is missing");
     /* Values are of the kind of the property, as QEMU 11 has it: no number in a string. */
     check_job(&model, run_device_add, "{\"driver\":\"virtio-rng-pci\",\"max-bytes\":\"1024\"}",
-              "Invalid parameter type for 'max-bytes', expected: integer");
+              "Parameter 'max-bytes' expects uint64");
     check_job(&model, run_device_add, "{\"driver\":\"virtio-rng-pci\",\"multifunction\":\"on\"}",
               "Invalid parameter type for 'multifunction', expected: boolean");
     check_job(&model, run_device_add, "{\"driver\":\"virtio-rng-pci\",\"addr\":1.5}",

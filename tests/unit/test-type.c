@@ -208,6 +208,8 @@ static void test_numbers(void)
     check_set("u64", "18446744073709551615", "18446744073709551615");
     check_set("u64", "0", "0");
     check_set("u64", "-1", "!Parameter 'u64' expects uint64_t");
+    check_set("u64", "1.5", "!Parameter 'u64' expects uint64");
+    check_set("u8", "\"1\"", "!Parameter 'u8' expects uint64");
 }
 
 static void test_others(void)
