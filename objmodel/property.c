@@ -318,15 +318,15 @@ gboolean property_check_stored(const Property *prop, JsonSlice value, GError **e
     guint64 number;
     gint64 negative;
 
+    kind = number_kind_named(property_type(prop));
+    if (kind && (json_kind(value) == JSON_NUMBER || (initial.length && json_kind(initial) == JSON_NUMBER)))
+        return number_parse(prop, kind, value, &number, error);
     if (initial.length && json_kind(initial) != JSON_NULL && json_kind(initial) != json_kind(value))
         return property_wrong_kind(prop, json_kind(initial), error);
     if (prop->names)
         return enum_parse(prop, value, &number, error);
     if (json_kind(value) != JSON_NUMBER)
         return TRUE;
-    kind = number_kind_named(property_type(prop));
-    if (kind)
-        return number_parse(prop, kind, value, &number, error);
     /* Whatever the type says it is, it is an integer if it was one. */
     return !json_to_int64(initial, &negative) || json_to_int64(value, &negative) ||
            property_wrong_kind(prop, JSON_NUMBER, error);

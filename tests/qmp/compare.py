@@ -48,6 +48,7 @@ OLDER = {
     'BLOCK_IO_ERROR/arg/qom-path': 'came later',
     'blockdev-add/arg/active': 'came later',
     'object-add/arg:secret/loaded': 'in 7.2 alone',
+    'query-cpu-model-expansion/ret/deprecated-props': 'came later',
     'query-cpus-fast/ret[]/qom-type': 'came later',
     'query-status/ret/singlestep': 'in 7.2 alone',
 }
