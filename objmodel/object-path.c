@@ -6,6 +6,8 @@
 
 #include <string.h>
 
+#include "objmodel/path.h"
+
 char *object_path(const Object *object)
 {
     g_autoptr(GPtrArray) names = g_ptr_array_new();
@@ -28,21 +30,25 @@ void object_append_path(const Object *object, GString *out)
     json_append_string(out, path, -1);
 }
 
+/* No property has a longer name: those stand in tables. So what somebody sends is not hashed at each object. */
+#define PROPERTY_NAME_MAX 255
+
 /* Follows the components from here, through children and links. */
-static Object *resolve_from(Object *object, char *const *parts)
+static Object *resolve_from(Object *object, PathParts *parts)
 {
-    for (; object && *parts; parts++) {
-        Object *next;
-        if (!**parts)
-            continue;
-        next = object_child(object, *parts);
-        object = next ? next : object_linked(object, *parts);
+    const char *name;
+
+    for (guint i = 0; object && (name = path_parts_get(parts, i)); i++) {
+        Object *next = object_child(object, name);
+        if (!next && strnlen(name, PROPERTY_NAME_MAX + 1) <= PROPERTY_NAME_MAX)
+            next = object_linked(object, name);
+        object = next;
     }
     return object;
 }
 
 /* Counts the objects of the subtree that the components lead to from any of its objects. */
-static guint resolve_partial(Object *object, char *const *parts, Object **ret)
+static guint resolve_partial(Object *object, PathParts *parts, Object **ret)
 {
     Object *found = resolve_from(object, parts);
     guint n = found ? 1 : 0;
@@ -56,15 +62,16 @@ static guint resolve_partial(Object *object, char *const *parts, Object **ret)
 
 Object *object_resolve(Object *root, const char *path, GError **error)
 {
-    g_auto(GStrv) parts = g_strsplit(path, "/", -1);
+    g_auto(PathParts) parts;
     Object *found = NULL;
     guint n;
 
-    if (!*parts || !**parts) { /* "" or it begins with '/' */
-        found = *path ? resolve_from(root, parts) : NULL;
+    path_parts_init(&parts, path, g_strndup);
+    if (*path == '/' || *path == '\0') {
+        found = *path ? resolve_from(root, &parts) : NULL;
         n = found ? 1 : 0;
     } else {
-        n = resolve_partial(root, parts, &found);
+        n = resolve_partial(root, &parts, &found);
     }
     if (n == 1)
         return found;

@@ -11,7 +11,32 @@
  * so many are followed in one path, those inside links' own paths included. */
 enum { LINKS_MAX = 64 };
 
-static const Node *resolve_parts(const Node *root, const Node *from, char **parts, guint *links);
+void path_parts_init(PathParts *parts, const char *path, char *(*name)(const char *text, gsize length))
+{
+    *parts = (PathParts){.rest = path, .name = name, .names = g_ptr_array_new_with_free_func(g_free)};
+}
+
+void path_parts_clear(PathParts *parts)
+{
+    g_clear_pointer(&parts->names, g_ptr_array_unref);
+}
+
+const char *path_parts_get(PathParts *parts, guint i)
+{
+    while (parts->names->len <= i) {
+        gsize length;
+
+        parts->rest += strspn(parts->rest, "/");
+        length = strcspn(parts->rest, "/");
+        if (length == 0)
+            return NULL;
+        g_ptr_array_add(parts->names, parts->name(parts->rest, length));
+        parts->rest += length;
+    }
+    return parts->names->pdata[i];
+}
+
+static const Node *resolve_parts(const Node *root, const Node *from, PathParts *parts, guint *links);
 
 /* The object that a link points at, or NULL. */
 static const Node *resolve_link(const Node *root, const Node *node, guint slot, guint *links)
@@ -19,13 +44,13 @@ static const Node *resolve_link(const Node *root, const Node *node, guint slot, 
     if (!node_slot_is_link(node, slot) || (*links)++ >= LINKS_MAX)
         return NULL;
     g_autofree char *target = json_string_dup(node_slot_value(node, slot), NULL);
-    g_auto(GStrv) parts = g_strsplit(target, "/", 0);
-    return resolve_parts(root, root, parts, links);
+    g_auto(PathParts) parts;
+    path_parts_init(&parts, target, file_name_encode);
+    return resolve_parts(root, root, &parts, links);
 }
 
-static const Node *resolve_part(const Node *root, const Node *from, const char *part, guint *links)
+static const Node *resolve_part(const Node *root, const Node *from, const char *name, guint *links)
 {
-    g_autofree char *name = file_name_encode(part, strlen(part));
     const Node *child = children_find(from->children, name);
     if (child)
         return child;
@@ -33,17 +58,17 @@ static const Node *resolve_part(const Node *root, const Node *from, const char *
     return slot < 0 ? NULL : resolve_link(root, from, (guint)slot, links);
 }
 
-static const Node *resolve_parts(const Node *root, const Node *from, char **parts, guint *links)
+static const Node *resolve_parts(const Node *root, const Node *from, PathParts *parts, guint *links)
 {
-    for (; from && *parts; parts++)
-        if (**parts)
-            from = resolve_part(root, from, *parts, links);
+    const char *name;
+    for (guint i = 0; from && (name = path_parts_get(parts, i)); i++)
+        from = resolve_part(root, from, name, links);
     return from;
 }
 
 typedef struct Search {
     const Node *root;
-    char **parts;
+    PathParts parts;
     const Node *found;
     gboolean ambiguous;
 } Search;
@@ -51,7 +76,7 @@ typedef struct Search {
 static void search_from(Search *search, const Node *from)
 {
     guint links = 0;
-    const Node *found = resolve_parts(search->root, from, search->parts, &links);
+    const Node *found = resolve_parts(search->root, from, &search->parts, &links);
     if (found && search->found)
         search->ambiguous = TRUE;
     if (found)
@@ -63,13 +88,14 @@ static void search_from(Search *search, const Node *from)
 
 const Node *path_resolve(const Node *root, const char *path, GError **error)
 {
-    g_auto(GStrv) parts = g_strsplit(path, "/", 0);
-    Search search = {.root = root, .parts = parts};
+    Search search = {.root = root};
     guint links = 0;
+    path_parts_init(&search.parts, path, file_name_encode);
     if (path[0] == '/')
-        search.found = resolve_parts(root, root, parts, &links);
+        search.found = resolve_parts(root, root, &search.parts, &links);
     else
         search_from(&search, root);
+    path_parts_clear(&search.parts);
     if (search.ambiguous) {
         g_set_error(error, OBJMODEL_ERROR, OBJMODEL_ERROR_AMBIGUOUS, "Path '%s' is ambiguous", path);
         return NULL;

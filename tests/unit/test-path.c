@@ -194,6 +194,49 @@ static void test_links_multiply(void)
     check_found(chain, "/l59", chain);
 }
 
+static guint taken_out;
+
+static char *take_out(const char *text, gsize length)
+{
+    taken_out++;
+    return g_strndup(text, length);
+}
+
+/* Of a path that is tried from every object, each component is taken out once, and none that is never come to. */
+static void test_parts(void)
+{
+    g_auto(PathParts) parts, none;
+
+    path_parts_init(&parts, "//a/bb///c/", take_out);
+    taken_out = 0;
+    for (guint i = 0; i < 3; i++) {
+        g_assert_cmpstr(path_parts_get(&parts, 0), ==, "a");
+        g_assert_cmpstr(path_parts_get(&parts, 1), ==, "bb");
+    }
+    g_assert_cmpuint(taken_out, ==, 2);
+    g_assert_cmpstr(path_parts_get(&parts, 2), ==, "c");
+    g_assert_null(path_parts_get(&parts, 3));
+    g_assert_null(path_parts_get(&parts, 4));
+    g_assert_cmpuint(taken_out, ==, 3);
+    path_parts_init(&none, "///", take_out);
+    g_assert_null(path_parts_get(&none, 0));
+}
+
+static void test_long(void)
+{
+    g_autoptr(Node) root = tree_new();
+    g_autofree char *name = g_strnfill(1 << 20, 'a'), *slashes = g_strnfill(1 << 20, '/');
+    g_autofree char *below = g_strconcat(slashes, "objects", slashes, "blk", slashes, NULL);
+    g_autoptr(GString) around = g_string_new("/machine");
+
+    check_error(root, name, OBJMODEL_ERROR_NOT_FOUND);
+    check_found(root, slashes, root);
+    check_found(root, below, at(root, "objects/blk"));
+    for (guint i = 0; i < 60; i++)
+        g_string_append(around, "/top/machine");
+    check_found(root, around->str, at(root, "machine"));
+}
+
 int main(int argc, char **argv)
 {
     int status;
@@ -207,6 +250,8 @@ int main(int argc, char **argv)
     g_test_add_func("/path/links", test_links);
     g_test_add_func("/path/loops-end", test_loops_end);
     g_test_add_func("/path/links-multiply", test_links_multiply);
+    g_test_add_func("/path/parts", test_parts);
+    g_test_add_func("/path/long", test_long);
     status = g_test_run();
     shape_pool_free(shapes);
     return status;
