@@ -33,6 +33,7 @@ struct QmpCall {
     JsonSlice message;
     void (*rest)(QmpCall *call, const void *args);
     void (*resumed)(QmpCall *call, const void *args); /* what the monitor thread is to go on with; or NULL */
+    gint unheard;                                     /* atomic */
 
     /* The handler's, and of whomever it gave the call to; in the end the session's. */
     GString *reply;
@@ -263,8 +264,14 @@ QmpSession *qmp_call_deliver(QmpCall *call)
     return session;
 }
 
+void qmp_call_set_unheard(QmpCall *call)
+{
+    g_atomic_int_set(&call->unheard, TRUE);
+}
+
 void qmp_call_orphan(QmpCall *call)
 {
+    qmp_call_set_unheard(call);
     call->session = NULL;
 }
 
@@ -371,6 +378,15 @@ void qmp_call_execute_large(QmpCall *call, const QmpRegistry *commands, char *me
     qmp_workers_run(call->workers, work_message, call);
 }
 
+static void call_run_rest(QmpCall *call)
+{
+    if (g_atomic_int_get(&call->unheard)) {
+        qmp_call_fail_new(call, QMP_ERROR, QMP_ERROR_GENERIC, "nobody is there any more");
+    } else {
+        call->rest(call, call->args);
+    }
+}
+
 static void work_rest(void *opaque, gboolean ending)
 {
     QmpCall *call = opaque;
@@ -378,16 +394,16 @@ static void work_rest(void *opaque, gboolean ending)
     if (ending) {
         call_fail_ending(call);
     } else {
-        call->rest(call, call->args);
+        call_run_rest(call);
     }
 }
 
 void qmp_call_hand_over(QmpCall *call, void (*handler)(QmpCall *call, const void *args))
 {
+    call->rest = handler;
     if (call->workers == NULL || call->thread != g_thread_self()) {
-        handler(call, call->args); /* it is on a worker already */
+        call_run_rest(call); /* it is on a worker already */
         return;
     }
-    call->rest = handler;
     qmp_workers_run(call->workers, work_rest, call);
 }

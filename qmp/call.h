@@ -46,5 +46,8 @@ QmpSession *qmp_call_session(QmpCall *call);
 /* Hands a call from the mailbox to its session, which is returned (NULL: it is gone), and frees it; or goes on with
  * it, see qmp_call_resume(). */
 QmpSession *qmp_call_deliver(QmpCall *call);
+/* Nobody will see the reply: a worker does not make it any more. Not where the call changes something: what is handed
+ * over to workers only answers. */
+void qmp_call_set_unheard(QmpCall *call);
 /* The session goes away: the reply, when it comes, is thrown away. */
 void qmp_call_orphan(QmpCall *call);

@@ -270,7 +270,7 @@ static void client_write(Client *client)
     }
     if (client->dead) {
         /* Nobody will see it, and it must not hold up what the client still asked for. */
-        qmp_session_forget_held(client->session);
+        qmp_session_set_unheard(client->session);
         qmp_session_sent(client->session, qmp_session_unsent(client->session));
     }
 }
@@ -366,6 +366,7 @@ static void client_ready(Client *client, guint32 events)
         while (client_read(client)) {
         }
         client->read_ended = client->dead = TRUE;
+        qmp_session_set_unheard(client->session);
         framer_end(qmp_session_framer(client->session));
     } else if (events & EPOLLIN) {
         client_read(client);
@@ -562,10 +563,11 @@ void qmp_server_free(QmpServer *server)
     }
     /* First of all, so that nobody connects to what does not answer any more. */
     g_clear_pointer(&server->listener, qmp_listener_free);
-    qmp_mailbox_close(server->mailbox);
     while (!g_queue_is_empty(&server->clients)) {
         client_free(g_queue_peek_head(&server->clients));
     }
+    /* Only now: a session knows its calls until they are delivered. */
+    qmp_mailbox_close(server->mailbox);
     g_clear_pointer(&server->workers, qmp_workers_free);
     qmp_events_free(server->events);
     qmp_mailbox_unref(server->mailbox);

@@ -53,6 +53,7 @@ struct QmpSession {
     GQueue held;        /* Held */
     guint blocked;      /* how many of those are in band */
     gboolean closing;
+    gboolean unheard;
 
     GQueue output;   /* GBytes */
     gsize head_sent; /* bytes of the first one that were sent */
@@ -211,10 +212,19 @@ gint64 qmp_session_release(QmpSession *session, gint64 now)
     return next;
 }
 
-void qmp_session_forget_held(QmpSession *session)
+static void session_forget_held(QmpSession *session)
 {
     g_queue_clear_full(&session->held, held_free);
     session->blocked = 0;
+}
+
+void qmp_session_set_unheard(QmpSession *session)
+{
+    session->unheard = TRUE;
+    session_forget_held(session);
+    for (guint i = 0; i < session->calls->len; i++) {
+        qmp_call_set_unheard(g_ptr_array_index(session->calls, i));
+    }
 }
 
 gboolean qmp_session_is_closing(const QmpSession *session)
@@ -274,7 +284,7 @@ void qmp_session_free(QmpSession *session)
     g_queue_clear_full(&session->waiting, item_free);
     g_queue_clear_full(&session->fds, (GDestroyNotify)qmp_fds_free);
     g_queue_clear_full(&session->output, (GDestroyNotify)g_bytes_unref);
-    qmp_session_forget_held(session);
+    session_forget_held(session);
     framer_free(session->framer);
     qmp_registry_unref(session->offered);
     qmp_mailbox_unref(session->mailbox);
@@ -354,6 +364,9 @@ static void session_execute(QmpSession *session, Item *item)
     QmpCall *call = qmp_call_new(session, session->mailbox, session->workers, session->faults, session->oob);
 
     g_ptr_array_add(session->calls, call);
+    if (session->unheard) {
+        qmp_call_set_unheard(call);
+    }
     if (!item->request.oob) {
         session->in_band = call;
     }

@@ -58,8 +58,8 @@ gsize qmp_session_backlog(const QmpSession *session);
 
 /* Sends what was held back until now (monotonic, microseconds). Returns when the next is due, or -1. */
 gint64 qmp_session_release(QmpSession *session, gint64 now);
-/* Nobody listens any more: nothing is held back for it. */
-void qmp_session_forget_held(QmpSession *session);
+/* Nobody listens any more: nothing is held back for it, and no worker makes replies for it. */
+void qmp_session_set_unheard(QmpSession *session);
 /* Whether the connection is to be closed once the output is sent. */
 gboolean qmp_session_is_closing(const QmpSession *session);
 

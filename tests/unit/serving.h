@@ -53,7 +53,7 @@ static G_GNUC_UNUSED gint64 percentile_95(GArray *times)
 
 /* ---- what is served ---- */
 
-static GMutex held_lock;
+static GMutex held_lock, gate;
 static GPtrArray *held; /* QmpCall: those of `hold` */
 
 static void echo(QmpCall *call, const void *args G_GNUC_UNUSED)
@@ -121,7 +121,24 @@ static void count(QmpCall *call, const void *data)
     qmp_call_return(call);
 }
 
+static gint n_answers; /* atomic: how often an answer was made */
+
+static void make_answer(QmpCall *call, const void *args G_GNUC_UNUSED)
+{
+    g_atomic_int_inc(&n_answers);
+    g_mutex_lock(&gate);
+    g_mutex_unlock(&gate);
+    qmp_call_return(call);
+}
+
+/* What a worker answers, once the gate is open. */
+static void answer(QmpCall *call, const void *args G_GNUC_UNUSED)
+{
+    qmp_call_hand_over(call, make_answer);
+}
+
 static const QmpCommand commands[] = {
+    {.name = "answer", .handler = answer},
     {.name = "count", .handler = count, .args = count_args, .args_size = sizeof(CountArgs)},
     {.name = "echo", .handler = echo, .flags = QMP_COMMAND_OPEN_ARGS},
     {.name = "big", .handler = big, .args = big_args, .args_size = sizeof(BigArgs)},

@@ -11,6 +11,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "qmp/call.h"
 #include "tests/unit/serving.h"
 
 /* ---- the listener ---- */
@@ -246,6 +247,69 @@ static void test_late_replies(Fixture *f, gconstpointer data G_GNUC_UNUSED)
     }
 }
 
+/* What clients have asked workers for, and did not wait for, holds up nobody: it is not made. */
+static void test_unheard_answers(Fixture *f, gconstpointer data G_GNUC_UNUSED)
+{
+    g_autoptr(QmpClient) one = connect_client(f), two = connect_client(f), last = connect_client(f);
+    g_autoptr(GError) error = NULL;
+    JsonSlice none = {NULL, 0}, value = none;
+
+    g_atomic_int_set(&n_answers, 0);
+    g_mutex_lock(&gate);
+    g_assert_true(qmp_client_send(one, "answer", none, &error));
+    g_assert_true(qmp_client_send(two, "answer", none, &error));
+    while (g_atomic_int_get(&n_answers) < 2) {
+        g_usleep(1000);
+    }
+    for (guint i = 0; i < 20; i++) {
+        int fd = connect_raw(f);
+
+        send_raw(fd, "{\"execute\":\"qmp_capabilities\"}{\"execute\":\"answer\"}{\"execute\":\"answer\"}");
+        close(fd);
+    }
+    for (guint i = 0; i < 3; i++) {
+        assert_served(last); /* then it was seen that they are gone */
+    }
+    g_mutex_unlock(&gate);
+    g_assert_true(qmp_client_call(last, "answer", none, &value, &error));
+    g_assert_no_error(error);
+    g_assert_cmpint(g_atomic_int_get(&n_answers), ==, 3);
+}
+
+static gpointer reply_all(gpointer data)
+{
+    GPtrArray *calls = data;
+
+    for (guint i = 0; i < calls->len; i++) {
+        qmp_call_return(g_ptr_array_index(calls, i));
+    }
+    return NULL;
+}
+
+/* Replies from another thread all the while that the server ends: none is given to a session that is gone, nor lost
+ * with one that knows of it. */
+static void test_replies_while_ending(Fixture *f, gconstpointer data G_GNUC_UNUSED)
+{
+    enum { N_CLIENTS = 300 };
+    int fds[N_CLIENTS];
+    GThread *thread;
+
+    for (guint i = 0; i < N_CLIENTS; i++) {
+        fds[i] = connect_raw(f);
+        send_raw(fds[i], "{\"execute\":\"qmp_capabilities\"}{\"execute\":\"hold\"}");
+    }
+    while (n_held() < N_CLIENTS) {
+        g_usleep(1000);
+    }
+    thread = g_thread_new("replies", reply_all, held);
+    g_clear_pointer(&f->server, qmp_server_free);
+    g_thread_join(thread);
+    g_ptr_array_set_size(held, 0);
+    for (guint i = 0; i < N_CLIENTS; i++) {
+        close(fds[i]);
+    }
+}
+
 /* ---- events ---- */
 
 static void add_event(JsonSlice message, void *opaque)
@@ -361,6 +425,8 @@ int main(int argc, char **argv)
     ADD("never-reads", test_never_reads);
     ADD("slow-and-bad-writers", test_slow_and_bad_writers);
     ADD("late-replies", test_late_replies);
+    ADD("unheard-answers", test_unheard_answers);
+    ADD("replies-while-ending", test_replies_while_ending);
     ADD("events", test_events);
     ADD("held-back-events", test_held_back_events);
     ADD("no-greeting", test_no_greeting);
