@@ -114,18 +114,29 @@ static void framer_reset(Framer *framer)
     framer->oversize = FALSE;
 }
 
-static FramerResult framer_message(Framer *framer, JsonSlice *ret_message)
-{
-    *ret_message = (JsonSlice){framer->buffer + framer->start, framer->at - framer->start};
-    framer_reset(framer);
-    return FRAMER_MESSAGE;
-}
-
 static FramerResult framer_fail(Framer *framer, const char **ret_error, const char *message)
 {
     framer_reset(framer);
     *ret_error = message;
     return FRAMER_ERROR;
+}
+
+static const char too_many_bytes[] = "the message has too many bytes";
+static const char too_many_tokens[] = "the message has too many tokens";
+
+/* The message ends before the place. */
+static FramerResult framer_message(Framer *framer, JsonSlice *ret_message, const char **ret_error)
+{
+    /* framer_check_limits() does not see the last piece. */
+    if (framer->at - framer->start > framer->max_bytes) {
+        return framer_fail(framer, ret_error, too_many_bytes);
+    }
+    if (framer->tokens > framer->max_tokens) {
+        return framer_fail(framer, ret_error, too_many_tokens);
+    }
+    *ret_message = (JsonSlice){framer->buffer + framer->start, framer->at - framer->start};
+    framer_reset(framer);
+    return FRAMER_MESSAGE;
 }
 
 static gboolean is_control(guchar c)
@@ -224,7 +235,7 @@ static FramerResult framer_outside(Framer *framer, guchar c, JsonSlice *ret_mess
             framer_reset(framer);
             return FRAMER_MORE;
         }
-        return framer_message(framer, ret_message);
+        return framer_message(framer, ret_message, ret_error);
     case '"':
     case '\'':
         framer->state = IN_STRING;
@@ -232,7 +243,7 @@ static FramerResult framer_outside(Framer *framer, guchar c, JsonSlice *ret_mess
         return FRAMER_MORE;
     case ',':
     case ':':
-        return framer->depth > 0 ? FRAMER_MORE : framer_message(framer, ret_message);
+        return framer->depth > 0 ? FRAMER_MORE : framer_message(framer, ret_message, ret_error);
     default:
         if (!is_word(c)) {
             return framer_bad_byte(framer, ret_error, "a byte that cannot stand there");
@@ -257,14 +268,14 @@ static FramerResult framer_in_string(Framer *framer, guchar c, JsonSlice *ret_me
         if (framer->depth == 0 && framer->oversize) {
             framer_reset(framer);
         } else if (framer->depth == 0) {
-            return framer_message(framer, ret_message);
+            return framer_message(framer, ret_message, ret_error);
         }
     }
     return FRAMER_MORE;
 }
 
 /* The end of a word, before the place. */
-static FramerResult framer_end_word(Framer *framer, JsonSlice *ret_message)
+static FramerResult framer_end_word(Framer *framer, JsonSlice *ret_message, const char **ret_error)
 {
     framer->state = OUTSIDE;
     if (framer->depth > 0) {
@@ -274,7 +285,7 @@ static FramerResult framer_end_word(Framer *framer, JsonSlice *ret_message)
         framer_reset(framer);
         return FRAMER_MORE;
     }
-    return framer_message(framer, ret_message);
+    return framer_message(framer, ret_message, ret_error);
 }
 
 /* The byte at the place. */
@@ -283,7 +294,7 @@ static FramerResult framer_byte(Framer *framer, JsonSlice *ret_message, const ch
     guchar c = (guchar)framer->buffer[framer->at];
 
     if (framer->state == IN_WORD && !is_word(c)) {
-        return framer_end_word(framer, ret_message); /* the byte is looked at again */
+        return framer_end_word(framer, ret_message, ret_error); /* the byte is looked at again */
     }
     if (framer->state == RECOVERY && ends_recovery(c)) {
         framer->state = OUTSIDE; /* likewise */
@@ -376,9 +387,9 @@ static FramerResult framer_check_limits(Framer *framer, const char **ret_error)
     if (framer->oversize) {
         framer->start = framer->at; /* nothing of it is kept */
     } else if (framer->at - framer->start > framer->max_bytes) {
-        return framer_too_large(framer, ret_error, "the message has too many bytes");
+        return framer_too_large(framer, ret_error, too_many_bytes);
     } else if (framer->tokens > framer->max_tokens) {
-        return framer_too_large(framer, ret_error, "the message has too many tokens");
+        return framer_too_large(framer, ret_error, too_many_tokens);
     }
     return FRAMER_MORE;
 }
@@ -397,7 +408,7 @@ FramerResult framer_next(Framer *framer, JsonSlice *ret_message, const char **re
         }
     }
     if (result == FRAMER_MORE && framer->ended && framer->state == IN_WORD) {
-        result = framer_end_word(framer, ret_message);
+        result = framer_end_word(framer, ret_message, ret_error);
     }
     return result;
 }

@@ -183,6 +183,31 @@ static void feed_long(const char *piece, gsize n_pieces, const char *before, con
     }
 }
 
+/* One more than the limit is too much, however it comes. */
+static void test_exact_limits(void)
+{
+    g_autofree char *bytes = g_strnfill(QMP_MESSAGE_BYTES_MAX - 4, 'x');
+    g_autoptr(GString) tokens = g_string_new("[1");
+    guint errors, messages;
+    gsize peak;
+
+    feed_long(bytes, 1, "[\"", "\"]{}", &errors, &messages, &peak);
+    g_assert_cmpuint(errors, ==, 0);
+    g_assert_cmpuint(messages, ==, 2);
+    feed_long(bytes, 1, "[ \"", "\"]{}", &errors, &messages, &peak);
+    g_assert_cmpuint(errors, ==, 1);
+    g_assert_cmpuint(messages, ==, 1);
+    for (guint i = 0; i < (QMP_MESSAGE_TOKENS_MAX - 4) / 2; i++) {
+        g_string_append(tokens, ",1");
+    }
+    feed_long(tokens->str, 1, "", ",]{}", &errors, &messages, &peak);
+    g_assert_cmpuint(errors, ==, 0);
+    g_assert_cmpuint(messages, ==, 2);
+    feed_long(tokens->str, 1, "", ",1]{}", &errors, &messages, &peak);
+    g_assert_cmpuint(errors, ==, 1);
+    g_assert_cmpuint(messages, ==, 1);
+}
+
 static void test_limits(void)
 {
     g_autofree char *mebi = g_strnfill(1 << 20, 'x');
@@ -259,6 +284,7 @@ int main(int argc, char **argv)
     g_test_add_func("/framing/too-deep", test_too_deep);
     g_test_add_func("/framing/deepest", test_deepest);
     g_test_add_func("/framing/limits", test_limits);
+    g_test_add_func("/framing/exact-limits", test_exact_limits);
     g_test_add_func("/framing/random", test_random);
     return g_test_run();
 }
