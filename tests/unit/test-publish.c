@@ -308,7 +308,8 @@ static void test_moving(void)
 
 typedef struct Race {
     Snapshots *snapshots;
-    gint stop; /* atomic */
+    gint stop;    /* atomic */
+    gint reading; /* readers that have read once */
 } Race;
 
 static gpointer reader(gpointer opaque)
@@ -330,7 +331,8 @@ static gpointer reader(gpointer opaque)
         before = value;
         node_append_tree(snapshot->root, text);
         g_assert_cmpuint(text->len, >, 0);
-        seen++;
+        if (seen++ == 0)
+            g_atomic_int_inc(&race->reading);
     }
     return GUINT_TO_POINTER(seen);
 }
@@ -356,6 +358,8 @@ static void test_readers(void)
         snapshots_publish(race.snapshots, root, stamp);
         for (int i = 0; round == 0 && i < 2; i++)
             threads[i] = g_thread_new("reader", reader, &race);
+        while (g_atomic_int_get(&race.reading) < 2) /* a busy machine may take its time to begin with them */
+            g_thread_yield();
     }
     g_atomic_int_set(&race.stop, 1);
     for (int i = 0; i < 2; i++)
