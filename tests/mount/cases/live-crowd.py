@@ -6,6 +6,7 @@
 """All kinds of readers of a running QEMU at once, through the mount, its companion socket with --share, and whole trees: each
 goes on, and the main loop gives them no more than `duty`."""
 
+import errno
 import os
 import sys
 import threading
@@ -66,15 +67,21 @@ def files_below(folder):
             if name != ".tree.json" and not os.path.islink(os.path.join(top, name))]
 
 
-def read(path):
+def read(path, tries=3):
     try:
         with open(path, "rb") as file:
             file.read()
     except PermissionError:  # a secret
         pass
     except OSError as error:
-        if error.errno != 5 or not os.getxattr(path, "user.qom.error"):  # what QEMU cannot read it says of itself
+        if error.errno != errno.EIO:
             raise
+        try:
+            os.getxattr(path, "user.qom.error")  # what QEMU cannot read it says of itself
+        except OSError:  # another reader's fetch came in between, and it can be read now
+            if tries == 1:
+                raise
+            read(path, tries - 1)
 
 
 @tests_for(VERSIONS or ["none"], "QEMU {}: a crowd of readers is served, each of them, within the share of the main loop")
