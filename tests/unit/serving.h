@@ -19,13 +19,13 @@
 #if __has_feature(thread_sanitizer)
 #define SLOWER 20
 #elif __has_feature(address_sanitizer)
-#define SLOWER 5
+#define SLOWER 10
 #endif
 #endif
 #if defined(__SANITIZE_THREAD__)
 #define SLOWER 20
 #elif defined(__SANITIZE_ADDRESS__)
-#define SLOWER 5
+#define SLOWER 10
 #endif
 #ifdef SLOWER
 #define SANITIZED TRUE
