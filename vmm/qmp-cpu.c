@@ -27,15 +27,13 @@ static const QmpType model_info = {
         },
 };
 
-static const QmpType strings = {.meta = QMP_ARRAY, .element = &qmp_str};
-
 static const QmpType expansion_info = {
     .meta = QMP_OBJECT,
     .name = "CpuModelExpansionInfo",
     .members =
         (const QmpMember[]){
             {"model", &model_info, FALSE},
-            {"deprecated-props", &strings, TRUE},
+            {"deprecated-props", &qmp_str_list, TRUE},
             {0},
         },
 };

@@ -93,12 +93,18 @@ static gboolean get_unavailable(Object *object, const Property *prop G_GNUC_UNUS
 
 /* ---- checks, worded as QEMU's; what is no number at all is left to whoever takes the value ---- */
 
-static gboolean check_at_most(Object *object G_GNUC_UNUSED, const Property *prop, JsonSlice value, GError **error)
+/* Whether it is from 0 to max, or no whole number. */
+static gboolean is_at_most(JsonSlice value, gint64 max)
 {
     gint64 number;
     guint64 big;
 
-    if (json_to_int64(value, &number) ? number >= 0 && number <= prop->max : !json_to_uint64(value, &big))
+    return json_to_int64(value, &number) ? number >= 0 && number <= max : !json_to_uint64(value, &big);
+}
+
+static gboolean check_at_most(Object *object G_GNUC_UNUSED, const Property *prop, JsonSlice value, GError **error)
+{
+    if (is_at_most(value, prop->max))
         return TRUE;
     g_set_error(error, OBJMODEL_ERROR, OBJMODEL_ERROR_BAD_VALUE, "parameter '%s' can be at most %" G_GINT64_FORMAT,
                 prop->name, prop->max);
@@ -119,10 +125,7 @@ static gboolean check_vendor(Object *object G_GNUC_UNUSED, const Property *prop,
 static gboolean check_lbr(Object *object G_GNUC_UNUSED, const Property *prop G_GNUC_UNUSED, JsonSlice value,
                           GError **error)
 {
-    gint64 number;
-    guint64 big;
-
-    if (json_to_int64(value, &number) ? number >= 0 && number <= 0x3f : !json_to_uint64(value, &big))
+    if (is_at_most(value, 0x3f))
         return TRUE;
     g_set_error(error, OBJMODEL_ERROR, OBJMODEL_ERROR_BAD_VALUE,
                 "Property value for 'lbr-fmt' has bits outside mask '0x3f'");

@@ -9,12 +9,12 @@ goes on, and the main loop gives them no more than `duty`."""
 import errno
 import os
 import sys
-import threading
 import time
 
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), ".."))
 from lib import Mount, check, main, none, skip, tests_for, until
 from qemus import RICH, VERSIONS, Qemu
+from readers import Readers
 from peer import Peer  # which qemus has made known
 from processes import innermost
 
@@ -30,36 +30,6 @@ def main_loop_seconds(qemu):
     pid = innermost(qemu.process.pid)
     with open(f"/proc/{pid}/task/{pid}/schedstat", encoding="ascii") as file:
         return int(file.read().split()[0]) / 1e9
-
-
-class Crowd:
-    """Readers, each a thread that repeats something until it is over, and counts."""
-
-    def __init__(self):
-        self.over, self.done, self.failures, self.threads = threading.Event(), {}, [], []
-
-    def add(self, name, work, pause=0.0):
-        self.done[name] = 0
-        self.threads.append(threading.Thread(target=self.repeat, args=(name, work, pause)))
-
-    def repeat(self, name, work, pause):
-        while not self.over.wait(pause):
-            try:
-                work()
-            except (OSError, RuntimeError) as error:
-                self.failures.append(f"{name}: {error}")
-                return
-            self.done[name] += 1
-
-    def __enter__(self):
-        for thread in self.threads:
-            thread.start()
-        return self
-
-    def __exit__(self, *error):
-        self.over.set()
-        for thread in self.threads:
-            thread.join()
 
 
 def files_below(folder):
@@ -95,7 +65,7 @@ def crowd(version):
         clients = [Peer(f"{qemu.folder}/companion", patience=60) for _ in range(2)]
         for client in clients:
             client.greet()
-        readers = Crowd()
+        readers = Readers()
         readers.add("files", lambda: read(next(turn)))
         readers.add("tree", lambda: mount.read("qom", ".tree.json"))
         for number in range(POLLERS):

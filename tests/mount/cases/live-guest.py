@@ -13,13 +13,13 @@ import socket
 import subprocess
 import sys
 import tempfile
-import threading
 import time
 
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), ".."))
 import guest
 from lib import SOURCE, Mount, check, equal, main, need, none, skip, tests_for, until
 from qemus import ROOM, VERSIONS, Qemu
+from readers import Readers
 
 BLOCK = 4096
 PHASES = (64, 300, 1000)  # blocks of each dd: before there is a reader, and while the mount is crawled
@@ -65,49 +65,22 @@ class Console:
         return said
 
 
-class Crawl:
-    """All that reads a mount at once, until it is stopped: grep, whole trees, and pollers of statistics."""
+def grep(mount, over):
+    process = subprocess.Popen(["grep", "-rs", "no such words", mount.file("qom")], stdout=subprocess.DEVNULL)
+    while process.poll() is None:
+        if over.wait(0.05):
+            process.kill()
+    process.wait()
 
-    def __init__(self, mount):
-        self.mount, self.over = mount, threading.Event()
-        self.done = {"grep": 0, "tree": 0, "poll": 0}
-        self.failures = []
-        works = [self.grep, self.tree] + [self.poll] * POLLERS
-        self.threads = [threading.Thread(target=self.repeat, args=(work,)) for work in works]
 
-    def repeat(self, work):
-        while not self.over.is_set():
-            try:
-                work()
-                self.done[work.__name__] += 1
-            except OSError as error:
-                self.failures.append(f"{work.__name__}: {error}")
-                return
-
-    def grep(self):
-        process = subprocess.Popen(["grep", "-rs", "no such words", self.mount.file("qom")], stdout=subprocess.DEVNULL)
-        while process.poll() is None:
-            if self.over.wait(0.05):
-                process.kill()
-        process.wait()
-
-    def tree(self):
-        self.mount.read(".tree.json")
-        self.over.wait(0.1)
-
-    def poll(self):
-        self.mount.read("blockstats", ".tree.json")
-        self.over.wait(POLL_SECONDS)
-
-    def __enter__(self):
-        for thread in self.threads:
-            thread.start()
-        return self
-
-    def __exit__(self, *error):
-        self.over.set()
-        for thread in self.threads:
-            thread.join()
+def crawl(mount):
+    """All that reads a mount at once: grep, whole trees, and pollers of statistics."""
+    readers = Readers()
+    readers.add("grep", lambda: grep(mount, readers.over))
+    readers.add("tree", lambda: mount.read(".tree.json"), POLL_SECONDS)
+    for _ in range(POLLERS):
+        readers.add("poll", lambda: mount.read("blockstats", ".tree.json"), POLL_SECONDS)
+    return readers
 
 
 def machine(folder, kernel):
@@ -158,12 +131,12 @@ def undisturbed(version):
 
 def boot(qemu, mount, console):
     equal(statistic(mount, "wr_bytes"), 0, "bytes written before it runs")
-    with Crawl(mount) as crawl:
+    with crawl(mount) as first:
         qemu.qmp.call("cont")
         console.read_to("guest ready")
     with console.socket:
         write(console, mount, PHASES[0])
-        with Crawl(mount) as second:
+        with crawl(mount) as second:
             for count in PHASES[1:]:
                 write(console, mount, count)
             # grep goes on: property by property, as before qom-list-get, a QEMU is asked for longer than this
@@ -171,7 +144,7 @@ def boot(qemu, mount, console):
                   f"readers starve: {second.done}")
         console.send("end")
         messages = console.read_to("guest over").splitlines()
-    none(crawl.failures + second.failures, "readers that failed")
+    none(first.failures + second.failures, "readers that failed")
     check(len(messages) > 100, f"dmesg says only {messages}")
     none([line for line in messages if COMPLAINTS.search(line)], "the guest's kernel complains")
     equal(mount.read("vm", "connected"), b"true\n", "vm/connected")
